@@ -16,8 +16,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// theirs generates values of the API's types with every field that the API has in the
-// version at hand: sometimes with few of them, sometimes with all.
+// theirs generates values of the API's types with every field of the current version,
+// sometimes with few of them, sometimes with all.
 func theirs[T any]() *rapid.Generator[*T] {
 	return rapid.Custom(func(t *rapid.T) *T {
 		filler := randfill.NewWithSeed(rapid.Int64().Draw(t, "seed")).
@@ -38,7 +38,7 @@ func theirs[T any]() *rapid.Generator[*T] {
 	})
 }
 
-// ours generates values of jobpolicy's types with every field drawn.
+// ours generates values of jobpolicy's types with random values in every field.
 func ours[T any]() *rapid.Generator[*T] {
 	seconds := rapid.Map(rapid.Int64Range(0, 4e9), func(s int64) any { return time.Unix(s, 0).UTC() })
 	return rapid.Ptr(rapid.MakeCustom[T](rapid.MakeConfig{
@@ -52,8 +52,8 @@ func ours[T any]() *rapid.Generator[*T] {
 	}), false)
 }
 
-// unequal describes how two objects differ; no list is as good as an empty one. A
-// conversion leaves out what only JSON can hold, which our types keep as unknown.
+// unequal describes the differences of two objects. Missing and empty lists are equal.
+// Conversions omit content that only JSON can hold, which our types keep as unknown.
 func unequal(want, got any) string {
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(batch.JobSpec{}, "Unknown"), cmpopts.IgnoreFields(batch.PodFailurePolicyRule{}, "Unknown"))
 }
@@ -67,8 +67,7 @@ func encode(t rapid.TB, v any) string {
 	return string(text)
 }
 
-// memory collects what v and everything that it points to is stored in: where its
-// pointers, maps and lists point.
+// memory collects the memory reachable from v through pointers, maps and lists.
 func memory(v reflect.Value, all map[uintptr]bool) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -104,7 +103,7 @@ func memory(v reflect.Value, all map[uintptr]bool) {
 	}
 }
 
-// shares reports whether something can be written to through both a and b.
+// shares reports whether a and b share writable memory.
 func shares(a, b any) bool {
 	ofA, ofB := map[uintptr]bool{}, map[uintptr]bool{}
 	memory(reflect.ValueOf(a), ofA)

@@ -4,13 +4,12 @@
 // [backoff.Restarter].
 //
 // Job, Pods and the functions for their parts return the same as decoding the object's
-// JSON, some hundred times as fast. Results share maps, lists of strings and pointers
-// to numbers with the arguments, so do not modify either while using the other; objects
-// in an informer's cache are fine. NewPod, SetJobStatus, Exits and ExitPolicy share no
-// memory with their arguments.
+// JSON, some hundred times as fast. Results share memory with the arguments, so do not
+// modify either while using the other. Objects from an informer's cache are fine. The
+// other functions share no memory.
 //
-// Only SetJobStatus modifies an argument, its first. A nil pointer converts to nil, but
-// NewPod and ExitPolicy require non-nil arguments. An empty list may become nil.
+// Except in NewPod and ExitPolicy, a nil pointer converts to nil. An empty list may
+// become nil.
 package convert
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Job converts a Job, keeping the fields that jobpolicy knows.
+// Job converts a Job to the fields that jobpolicy knows.
 func Job(j *batchv1.Job) *batch.Job {
 	if j == nil {
 		return nil
@@ -38,8 +37,8 @@ func Job(j *batchv1.Job) *batch.Job {
 	return job
 }
 
-// JobSpec converts a Job's specification, keeping the fields that jobpolicy knows. It
-// adds no defaults; batch.JobSpec.Default does.
+// JobSpec converts a Job's specification, without the defaults that
+// batch.JobSpec.Default adds.
 func JobSpec(s *batchv1.JobSpec) *batch.JobSpec {
 	if s == nil {
 		return nil

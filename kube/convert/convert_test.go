@@ -16,7 +16,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// An object that is converted is what decoding its JSON gives, and is not written to.
+// A conversion returns the same as decoding the object's JSON, and does not modify the
+// object.
 func TestConversionAgreesWithJSON(t *testing.T) {
 	t.Run("Job", rapid.MakeCheck(agreesWithJSON(Job)))
 	t.Run("JobSpec", rapid.MakeCheck(agreesWithJSON(JobSpec)))
@@ -43,7 +44,8 @@ func agreesWithJSON[Theirs, Ours any](conversion func(*Theirs) *Ours) func(*rapi
 	}
 }
 
-// Every field of ours has a name that Kubernetes' type knows, and comes back.
+// Every field of our types has a counterpart in Kubernetes' type, and survives the way
+// there and back.
 func TestNoFieldOfOursIsLost(t *testing.T) {
 	t.Run("Job", rapid.MakeCheck(comesBack(Job)))
 	t.Run("JobSpec", rapid.MakeCheck(comesBack(JobSpec)))
@@ -69,7 +71,7 @@ func comesBack[Theirs, Ours any](conversion func(*Theirs) *Ours) func(*rapid.T) 
 	}
 }
 
-// Objects without anything in them, and no objects at all.
+// Empty objects and nil pointers are converted.
 func TestNothingBecomesNothing(t *testing.T) {
 	for name, diff := range map[string]string{
 		"Job":                 unequal(&batch.Job{}, Job(&batchv1.Job{})),
@@ -88,7 +90,8 @@ func TestNothingBecomesNothing(t *testing.T) {
 	}
 }
 
-// What is large or many is shared: labels, annotations, finalizers, commands, codes.
+// Results share large parts with the argument: labels, annotations, finalizers,
+// commands and codes.
 func TestConversionSharesWhatItCan(t *testing.T) {
 	pod := finishedPod(0)
 	job := &batchv1.Job{Spec: batchv1.JobSpec{PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
@@ -103,7 +106,7 @@ func TestConversionSharesWhatItCan(t *testing.T) {
 	}
 }
 
-// finishedPod is a pod of a Job as an informer's cache holds it after its end.
+// finishedPod returns a finished pod of a Job as an informer's cache holds it.
 func finishedPod(index int) *corev1.Pod {
 	at := metav1.NewTime(time.Date(2026, time.November, 1, 12, 0, 0, 0, time.UTC))
 	condition := func(kind corev1.PodConditionType, status corev1.ConditionStatus) corev1.PodCondition {
@@ -147,7 +150,7 @@ func finishedPod(index int) *corev1.Pod {
 	}
 }
 
-// Pods are converted in blocks: none is lost or mixed up where one ends.
+// Pods are converted in blocks, without loss or confusion at their ends.
 func TestManyPodsAreConvertedAsEachOne(t *testing.T) {
 	for _, n := range []int{1, blockOfPods - 1, blockOfPods, blockOfPods + 1, 3*blockOfPods + 7} {
 		pods, want := make([]*corev1.Pod, n), make([]*batch.Pod, n)

@@ -13,8 +13,8 @@ import (
 	"github.com/restartkit/restart/kube/convert"
 )
 
-// One pass over a Job: what an informer has seen of it becomes a plan, and the plan
-// becomes objects for the API server.
+// One pass over a Job, from the informer's objects through a plan to objects for the
+// API server.
 func Example() {
 	one, limit := int32(1), int32(6)
 	job := &batchv1.Job{
@@ -50,7 +50,7 @@ func Example() {
 	// write status: active 1 since 12:00:00
 }
 
-// What a pod's status shows goes to a Restarter as often as it is seen.
+// Every status of a pod is reported to a Restarter, which decides on each exit once.
 func ExamplePodExits() {
 	restarter, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{})
 	if err != nil {

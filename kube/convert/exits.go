@@ -10,13 +10,13 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// Exits returns at most two exits from a container's status, from its last state and
-// then from its current state. Report all of them to a Restarter whenever the status
-// changes. The same exit has the same Run each time, counted from 1, as far as
-// restartCount tells. Earlier exits may be missed between observations.
+// Exits returns the exits in a container's last and current state, at most two. Report
+// all of them to a Restarter whenever the status changes. The same exit has the same
+// Run each time, counted from 1, as far as restartCount tells. Exits between
+// observations may be missing.
 //
-// Finished is zero if the end time is unknown. Started is zero if the container never
-// started, even where the runtime reports 1970.
+// Finished is zero if unknown. Started is zero if the container never started, even
+// where the runtime reports 1970.
 func Exits(s *corev1.ContainerStatus) []backoff.Exit {
 	if s == nil {
 		return nil
@@ -51,8 +51,7 @@ func PodExits(p *corev1.Pod) iter.Seq2[string, backoff.Exit] {
 	}
 }
 
-// ExitPolicy returns the restart policy and rules of a container in a pod with this
-// specification.
+// ExitPolicy returns the restart policy and rules of a container in a pod.
 func ExitPolicy(pod *corev1.PodSpec, c *corev1.Container) backoff.ExitPolicy {
 	policy := backoff.ExitPolicy{
 		RestartPolicy: backoff.RestartPolicy(pod.RestartPolicy),
@@ -107,7 +106,7 @@ func exitOf(t *corev1.ContainerStateTerminated, run int64) backoff.Exit {
 }
 
 // known returns the time, or zero at or before the Unix epoch, which runtimes report
-// for events that did not happen.
+// for missing events.
 func known(t metav1.Time) time.Time {
 	if t.Unix() <= 0 {
 		return time.Time{}

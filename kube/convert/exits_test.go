@@ -16,7 +16,7 @@ import (
 
 var exitsBegin = time.Date(2026, time.November, 1, 12, 0, 0, 0, time.UTC)
 
-// ended is the state of a container that ran from one second to another.
+// ended returns the state of a container that ran from one second to another.
 func ended(code int32, from, to int) *corev1.ContainerStateTerminated {
 	at := func(s int) metav1.Time { return metav1.NewTime(exitsBegin.Add(time.Duration(s) * time.Second)) }
 	return &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error", StartedAt: at(from), FinishedAt: at(to)}
@@ -26,8 +26,8 @@ func waiting(reason string) corev1.ContainerState {
 	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}
 }
 
-// A container's life as the kubelet tells it, state by state, and the runs whose ends
-// each state shows.
+// The states of a container as the kubelet reports them, with the runs that end in
+// each.
 func TestRunsOfExitsAreCountedFromOne(t *testing.T) {
 	first, second := ended(1, 0, 5), ended(2, 15, 20)
 	lost := &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown"}
@@ -71,7 +71,7 @@ func TestRunsOfExitsAreCountedFromOne(t *testing.T) {
 	}
 }
 
-// An exit has all that the state says. Where a runtime says 1970 it does not know: a
+// An exit has all facts of the state. The year 1970 means an unknown time, so a
 // container that never started has not run for half a century.
 func TestExitHasWhatTheStateSays(t *testing.T) {
 	never := &corev1.ContainerStateTerminated{ExitCode: 128, Reason: "StartError", StartedAt: metav1.Unix(0, 0), FinishedAt: ended(0, 0, 7).FinishedAt}
@@ -90,8 +90,8 @@ func TestExitHasWhatTheStateSays(t *testing.T) {
 	}
 }
 
-// A pod's exits are those of its init containers and containers, in this order, and
-// the loop may end early.
+// PodExits yields the exits of init containers, then those of containers, and the loop
+// may end early.
 func TestPodExitsNameTheirContainer(t *testing.T) {
 	status := func(name string, code int32) corev1.ContainerStatus {
 		return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Terminated: ended(code, 0, 1)}}
@@ -118,8 +118,8 @@ func TestPodExitsNameTheirContainer(t *testing.T) {
 	}
 }
 
-// Whoever reports the exits of every status that happens to be seen, any of them
-// several times, reports each run's end once, unless it was seen in no status at all.
+// Reporting all exits of any observed statuses, each several times, decides once on
+// each run visible in one of them.
 func TestEveryExitIsDecidedOnOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		restarter, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{
@@ -162,7 +162,7 @@ func TestEveryExitIsDecidedOnOnce(t *testing.T) {
 	})
 }
 
-// A container's policy is what its JSON says, and the pod's where it says nothing.
+// A container's policy is that of its JSON, or the pod's if the container has none.
 func TestContainerPolicyAgreesWithJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := theirs[corev1.Container]().Draw(t, "container")
@@ -184,7 +184,7 @@ func TestContainerPolicyAgreesWithJSON(t *testing.T) {
 	})
 }
 
-// A sidecar is restarted whatever its pod's policy.
+// A sidecar restarts under any policy of its pod.
 func TestContainerPolicyOfASidecarIsItsOwn(t *testing.T) {
 	pod := &corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever}
 	sidecar := &corev1.Container{RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}

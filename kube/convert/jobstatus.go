@@ -12,7 +12,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// JobStatus converts a Job's status, keeping the fields that jobpolicy knows.
+// JobStatus converts a Job's status to the fields that jobpolicy knows.
 func JobStatus(s *batchv1.JobStatus) *batch.JobStatus {
 	if s == nil {
 		return nil
@@ -50,9 +50,8 @@ func jobCondition(c *batchv1.JobCondition) batch.JobCondition {
 }
 
 // SetJobStatus copies s, a plan's InterimStatus or FinalStatus, into dst, the status
-// the plan was made from. It preserves fields unknown to jobpolicy, in the status and
-// in its conditions, and appends conditions of other types that s lacks. It is a no-op
-// if s is nil; dst must not be nil.
+// that the plan was made from. It preserves fields and conditions unknown to jobpolicy.
+// It is a no-op if s is nil.
 func SetJobStatus(dst *batchv1.JobStatus, s *batch.JobStatus) {
 	if s == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// A status that goes to ours and back is the same, with every field that the API has.
+// A status survives the conversion there and back, with every field of the API.
 func TestStatusThereAndBackIsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		status := theirs[batchv1.JobStatus]().Draw(t, "status")
@@ -27,7 +27,7 @@ func TestStatusThereAndBackIsTheSame(t *testing.T) {
 	})
 }
 
-// drawTypes gives some of the conditions the types that jobpolicy knows, also twice.
+// drawTypes gives some of the conditions types known to jobpolicy, sometimes twice.
 func drawTypes(t *rapid.T, s *batchv1.JobStatus) {
 	types := rapid.SampledFrom([]batchv1.JobConditionType{
 		batchv1.JobSuspended, batchv1.JobComplete, batchv1.JobFailed, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet, "example.com/Own",
@@ -37,8 +37,8 @@ func drawTypes(t *rapid.T, s *batchv1.JobStatus) {
 	}
 }
 
-// Whatever a status was, after SetJobStatus it says what ours says, and besides that
-// only conditions that jobpolicy does not know. It shares nothing with ours.
+// After SetJobStatus any status has the contents of ours and conditions unknown to
+// jobpolicy. It shares no memory with ours.
 func TestSetStatusSaysWhatOursSays(t *testing.T) {
 	statuses := ours[batch.JobStatus]()
 	rapid.Check(t, func(t *rapid.T) {
@@ -68,8 +68,7 @@ func TestSetStatusSaysWhatOursSays(t *testing.T) {
 	})
 }
 
-// Others put conditions of their own on a Job. They stay where they are, while the
-// controller's change.
+// Conditions of other controllers stay in place while this controller's change.
 func TestForeignConditionsStay(t *testing.T) {
 	at := metav1.NewTime(time.Unix(1000, 0).UTC())
 	condition := func(kind batchv1.JobConditionType, status string) batchv1.JobCondition {
@@ -89,7 +88,7 @@ func TestForeignConditionsStay(t *testing.T) {
 		t.Errorf("the plan's conditions (-want +got):\n%s", diff)
 	}
 
-	// One that came while the plan was made is not in it.
+	// A condition added while the plan was made is missing from the plan.
 	status.Conditions = append(status.Conditions, condition("example.com/Late", "third"))
 	SetJobStatus(&status, planned)
 	if want = append(want, condition("example.com/Late", "third")); !slices.Equal(want, status.Conditions) {
@@ -97,7 +96,7 @@ func TestForeignConditionsStay(t *testing.T) {
 	}
 }
 
-// No status to set is nothing to do.
+// A nil status changes nothing.
 func TestSettingNoStatusChangesNothing(t *testing.T) {
 	status := batchv1.JobStatus{Active: 3}
 	SetJobStatus(&status, nil)

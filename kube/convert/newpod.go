@@ -13,15 +13,14 @@ import (
 )
 
 // NewPod returns a pod for a plan's creation, as Kubernetes' own Job controller creates
-// it. It has the specification of the Job's template, the metadata of p, and the Job as
-// its controlling owner. A pod of an Indexed Job gets a hostname, which forms a DNS
-// name with the template's subdomain, and JOB_COMPLETION_INDEX from its label (downward
-// API) in each container and init container that does not set it itself.
+// it, with the specification of the Job's template, the metadata of p, and the Job as
+// its controller. A pod of an Indexed Job also gets a hostname, which forms a DNS name
+// with the template's subdomain, and JOB_COMPLETION_INDEX from its label (downward API)
+// in each container and init container without it.
 //
-// The template supplies the labels job-name and controller-uid, with and without their
-// prefix, which the API server adds unless the Job has a manual selector. The API
-// server also adds defaults, the rest of the name after GenerateName, and the service
-// account.
+// The API server adds defaults, the service account, the rest of the name after
+// GenerateName and, through the template of a Job without a manual selector, the labels
+// job-name and controller-uid.
 func NewPod(job *batchv1.Job, p jobpolicy.Creation) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

@@ -13,7 +13,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// plan returns what the Engine does first about the Job.
+// plan returns the Engine's first plan for the Job.
 func plan(t rapid.TB, job *batchv1.Job, pods ...*corev1.Pod) jobpolicy.Plan {
 	t.Helper()
 	p, err := jobpolicy.Engine{}.Plan(jobpolicy.Input{Job: Job(job), Pods: Pods(pods), Now: time.Unix(1e9, 0)})
@@ -23,8 +23,8 @@ func plan(t rapid.TB, job *batchv1.Job, pods ...*corev1.Pod) jobpolicy.Plan {
 	return p
 }
 
-// A pod of an Indexed Job is the one that Kubernetes' Job controller creates, to the
-// last field. The labels are those that the API server has put in the template.
+// A pod of an Indexed Job equals the one that Kubernetes' Job controller creates, in
+// every field. The API server has put the labels in the template.
 func TestNewPodOfIndexedJobIsWhole(t *testing.T) {
 	labels := map[string]string{
 		"app":                                "a",
@@ -136,8 +136,8 @@ func TestNewPodOfNonIndexedJobHasNoIndex(t *testing.T) {
 	}
 }
 
-// Whatever the template has, also in fields that jobpolicy does not know, the pod has
-// but for its hostname and one variable. The pod belongs to the caller alone.
+// The pod has every field of the template, even those unknown to jobpolicy, except for
+// its hostname and one variable. It shares no memory with the template.
 func TestNewPodHasTheWholeTemplate(t *testing.T) {
 	pods := ours[jobpolicy.Creation]()
 	rapid.Check(t, func(t *rapid.T) {
@@ -153,7 +153,8 @@ func TestNewPodHasTheWholeTemplate(t *testing.T) {
 			t.Fatal("an argument was written to")
 		}
 
-		// What jobpolicy knows is as it makes a pod itself, but for where the index is read.
+		// The parts known to jobpolicy equal those of its own pod, except for the
+		// source of the index.
 		known := Pod(got)
 		want := drawn.Pod(*podSpecOf(job))
 		want.CreationTimestamp, want.DeletionTimestamp, want.DeletionGracePeriodSeconds, want.UID = time.Time{}, time.Time{}, nil, ""
@@ -168,7 +169,7 @@ func TestNewPodHasTheWholeTemplate(t *testing.T) {
 			t.Fatalf("what jobpolicy knows (-jobpolicy +here):\n%s", diff)
 		}
 
-		// All else is the template's.
+		// Everything else comes from the template.
 		spec := job.Spec.Template.Spec.DeepCopy()
 		spec.Hostname = got.Spec.Hostname
 		for i := range spec.InitContainers {

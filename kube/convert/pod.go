@@ -7,13 +7,13 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Pod converts a pod, keeping the fields that jobpolicy knows.
+// Pod converts a pod to the fields that jobpolicy knows.
 func Pod(p *corev1.Pod) *batch.Pod {
 	return Pods([]*corev1.Pod{p})[0]
 }
 
-// Pods converts pods for [jobpolicy.Input], faster than calling Pod for each. Up to 256
-// pods share a block of memory, which stays alive while one of them is in use.
+// Pods converts pods for [jobpolicy.Input], faster than Pod. Up to 256 pods share a
+// block of memory, which stays alive while one of them is in use.
 func Pods(pods []*corev1.Pod) []*batch.Pod {
 	if len(pods) == 0 {
 		return nil

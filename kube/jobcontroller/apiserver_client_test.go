@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// faults are what a client suffers. They are set before its first request, but for
-// dead.
+// faults configure the faults of a client. Only dead may be set after its first
+// request.
 type faults struct {
 	mu       sync.Mutex
 	random   *rand.Rand // nil: no fault
@@ -40,7 +40,7 @@ type faults struct {
 	failedOf string    // the Job that it was for
 }
 
-// roll says whether the next request is refused, and whether its answer is lost.
+// roll decides whether the next request is refused, and whether its answer is lost.
 func (f *faults) roll(watch bool) (dead, refused, lost bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,14 +60,14 @@ func (f *faults) roll(watch bool) (dead, refused, lost bool) {
 	return false, refused, lost
 }
 
-// out reports whether a request creates a pod while none is created.
+// out reports whether a request creates a pod while creations fail.
 func (f *faults) out(r *http.Request) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return callOf(r) == "POST pods" && time.Now().Before(f.outage)
 }
 
-// creationFails notes that a request fails, if it creates a pod.
+// creationFails records the failure of a request that creates a pod.
 func (f *faults) creationFails(r *http.Request) {
 	if callOf(r) != "POST pods" {
 		return
@@ -86,8 +86,7 @@ func (f *faults) creationFails(r *http.Request) {
 	f.failed, f.failedOf = time.Now(), metav1.GetControllerOf(&pod).Name
 }
 
-// creationFailed returns the Job of which a creation has failed within the last seconds,
-// "" if there is none.
+// creationFailed returns the Job with a failed creation within the last seconds, or "".
 func (f *faults) creationFailed() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,7 +96,7 @@ func (f *faults) creationFailed() string {
 	return ""
 }
 
-// lateness is how late a request is carried out.
+// lateness returns the delay of a request.
 func (f *faults) lateness(call string) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,9 +109,9 @@ func (f *faults) lateness(call string) time.Duration {
 	return 1 + time.Duration(f.random.Int64N(int64(30*time.Second)))
 }
 
-// serveLate carries the creation of a pod out some time from now, unless its client is
-// killed. It is lost if a pod of the name has come and gone meanwhile: nothing keeps such
-// a request from creating another one, and no controller can know of it.
+// serveLate creates the pod of a request later, unless its client is killed. The
+// request is lost if a pod of that name has come and gone meanwhile. It might create
+// another one, which no controller could detect.
 func (s *apiServer) serveLate(r *http.Request, f *faults, wait time.Duration) {
 	body, _ := io.ReadAll(r.Body)
 	name := fieldsOf(json.RawMessage(body))["metadata"].(map[string]any)["name"]
@@ -128,7 +127,7 @@ func (s *apiServer) serveLate(r *http.Request, f *faults, wait time.Duration) {
 	})
 }
 
-// sentKey is the key of a request's context for when it was sent, if not now.
+// sentKey is the context key of the time at which a request was sent, if not now.
 type sentKey struct{}
 
 func (f *faults) kill() {
@@ -149,7 +148,7 @@ func (f *faults) delay(resource string) time.Duration {
 
 var errReset = errors.New("connection reset by peer")
 
-// client returns a client that suffers the faults.
+// client returns a client with the faults.
 func (s *apiServer) client(t testing.TB, f *faults) kubernetes.Interface {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://server", QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -221,7 +220,7 @@ func respond(code int, body io.ReadCloser) *http.Response {
 	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, ProtoMajor: 1, ProtoMinor: 1}
 }
 
-// request is a request's path taken apart.
+// request is a parsed request path.
 type request struct {
 	resource, namespace, name, subresource string
 }
@@ -240,8 +239,8 @@ func parse(path string) (r request) {
 	return r
 }
 
-// callOf names what a request does: LIST pods, GET jobs, PATCH jobs/status. A GET that is
-// content with what an API server's cache has is another one: GET cached jobs.
+// callOf names a request, such as LIST pods, GET jobs or PATCH jobs/status. A GET that
+// accepts a cached answer is GET cached jobs.
 func callOf(r *http.Request) string {
 	q := parse(r.URL.Path)
 	method := r.Method
@@ -253,7 +252,7 @@ func callOf(r *http.Request) string {
 	return strings.TrimSuffix(method+" "+q.resource+"/"+q.subresource, "/")
 }
 
-// watch streams changes, late by the client's lag.
+// watch streams changes, delayed by the client's lag.
 func (s *apiServer) watch(r *http.Request, f *faults) *http.Response {
 	q := parse(r.URL.Path)
 	from, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))

@@ -25,9 +25,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// apiServer stands in for an API server with Jobs, pods and Events: it has resource
-// versions, conflicts, preconditions and watches, and a client can be refused, can lose
-// answers and can see what happens late. It is safe for concurrent use.
+// apiServer simulates an API server with Jobs, pods and Events, including resource
+// versions, conflicts, preconditions and watches. It can refuse a client's requests,
+// lose answers and delay watches. It is safe for concurrent use.
 type apiServer struct {
 	mu      sync.Mutex
 	version int
@@ -125,7 +125,7 @@ func (s *apiServer) list(q request) any {
 	return list
 }
 
-// put stores a new version of an object. With removed it is gone.
+// put stores a new version of an object, or removes it if removed is set.
 func (s *apiServer) put(resource, kind string, o object) {
 	if errs := validation.ValidateAnnotations(o.GetAnnotations(), field.NewPath("metadata", "annotations")); len(errs) > 0 {
 		panic(errs.ToAggregate()) // what a client sends is checked before
@@ -219,10 +219,10 @@ func (s *apiServer) patchPod(old *corev1.Pod, body []byte) (any, error) {
 	return pod, nil
 }
 
-// removable marks a pod that its kubelet has let go: it is gone without finalizers.
+// removable marks a pod released by its kubelet, which disappears without finalizers.
 const removable = "removable"
 
-// update stores a pod, or removes it if nothing holds it any more.
+// update stores a pod, or removes it once nothing holds it.
 func (s *apiServer) update(pod *corev1.Pod) {
 	if pod.Annotations[removable] != "" && len(pod.Finalizers) == 0 {
 		s.put("pods", "DELETED", pod)
@@ -281,7 +281,7 @@ func (s *apiServer) createJob(job *batchv1.Job) *batchv1.Job {
 	return job
 }
 
-// changeJob changes a Job as a user does.
+// changeJob changes a Job like a user.
 func (s *apiServer) changeJob(name string, f func(*batchv1.Job)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -294,7 +294,7 @@ func (s *apiServer) changeJob(name string, f func(*batchv1.Job)) {
 	s.put("jobs", "MODIFIED", job)
 }
 
-// removeJob removes a Job, as the garbage collector does, without its pods.
+// removeJob removes a Job without its pods, like the garbage collector.
 func (s *apiServer) removeJob(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -314,7 +314,7 @@ func (s *apiServer) pods() []*corev1.Pod {
 	return s.podsLocked()
 }
 
-// addPod stores a pod as somebody else creates it.
+// addPod stores a pod like another client.
 func (s *apiServer) addPod(pod *corev1.Pod) *corev1.Pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -329,7 +329,7 @@ func (s *apiServer) addPod(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// changePod changes a pod, if it is there, as a kubelet does.
+// changePod changes a pod like a kubelet, if the pod exists.
 func (s *apiServer) changePod(name string, f func(*corev1.Pod)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -357,14 +357,14 @@ func endPod(pod *corev1.Pod, code int32) {
 	}}}
 }
 
-// called is how often something was called.
+// called returns the number of calls with this name.
 func (s *apiServer) called(call string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls[call]
 }
 
-// eventReasons are the reasons of the Events that were written, with how often.
+// eventReasons returns the number of written Events by reason.
 func (s *apiServer) eventReasons() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

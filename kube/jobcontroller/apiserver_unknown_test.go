@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// An API server may be newer than client-go: then its Jobs have fields that client-go
-// does not know. Here they are kept beside the Jobs, and put into what is sent.
+// An API server newer than client-go has Jobs with fields unknown to client-go. These
+// functions keep the fields beside the Jobs, and add them to answers.
 
-// stored is an object as it is sent: with the fields that client-go does not know.
+// stored returns an object as sent, with the fields unknown to client-go.
 func (s *apiServer) stored(o object) any {
 	if extra := s.unknown[keyOf(o.GetNamespace(), o.GetName())]; len(extra) > 0 {
 		return with(fieldsOf(o), extra)
@@ -17,7 +17,7 @@ func (s *apiServer) stored(o object) any {
 	return o
 }
 
-// fieldsOf are the fields of an object's JSON.
+// fieldsOf returns the fields of an object's JSON.
 func fieldsOf(o any) (fields map[string]any) {
 	text, err := json.Marshal(o)
 	if err == nil {
@@ -29,8 +29,8 @@ func fieldsOf(o any) (fields map[string]any) {
 	return fields
 }
 
-// with returns fields, and those of extra that they lack. Items of lists are compared by
-// their place.
+// with returns fields with those of extra that they lack. It compares items of lists by
+// position.
 func with(fields, extra map[string]any) map[string]any {
 	fields = maps.Clone(fields)
 	for name, e := range extra {
@@ -56,7 +56,7 @@ func with(fields, extra map[string]any) map[string]any {
 	return fields
 }
 
-// without returns what fields have and known lack, so that with gives fields again.
+// without returns the parts of have that known lacks, the inverse of with.
 func without(fields, known map[string]any) map[string]any {
 	extra := map[string]any{}
 	for name, f := range fields {

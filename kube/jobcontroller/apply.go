@@ -32,7 +32,7 @@ func (p *pass) carryOut(ctx context.Context, plan jobpolicy.Plan, in jobpolicy.I
 		in.FinalizersRemoved = p.state.hidden.names()
 		var err error
 		if plan, err = p.engine.Plan(in); err != nil {
-			return errors.Join(failure, fmt.Errorf("planning to record only: %w", err))
+			return errors.Join(failure, fmt.Errorf("planning without pod changes: %w", err))
 		}
 		p.requeue(plan)
 	}
@@ -48,7 +48,7 @@ func (p *pass) carryOut(ctx context.Context, plan jobpolicy.Plan, in jobpolicy.I
 		}
 	}
 	if terminatingNamespace(failure) {
-		klog.FromContext(ctx).V(2).Info("the namespace is being deleted: no pods are created")
+		klog.FromContext(ctx).V(2).Info("not creating pods in a namespace that is being deleted")
 		return nil
 	}
 	return failure
@@ -88,7 +88,7 @@ func (p *pass) releaseEnded(ctx context.Context, refs []jobpolicy.PodRef) error 
 			p.state.hidden.hide(types.UID(ref.UID), ref.Name, versions[i])
 		}
 	}
-	return joined("taking finalizers off", errs)
+	return joined("removing finalizers", errs)
 }
 
 // wrote takes over the Job as written, with the memory and counts of that write.
@@ -125,7 +125,7 @@ func joined(what string, errs []error) error {
 	case len(errs) == 0:
 		return nil
 	case len(errs) > most:
-		return fmt.Errorf("%s: %d errors, the first: %w", what, len(errs), errors.Join(errs[:most]...))
+		return fmt.Errorf("%s: %d errors, first: %w", what, len(errs), errors.Join(errs[:most]...))
 	}
 	return fmt.Errorf("%s: %w", what, errors.Join(errs...))
 }

@@ -16,14 +16,14 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// running is a Controller that runs in a synctest bubble, where time is not real.
+// running is a Controller in a synctest bubble, with virtual time.
 type running struct {
 	*Controller
 	faults *faults
 	stop   func() // ends it, and returns when it has ended
 }
 
-// start runs a Controller on the server. Its log goes to the test's.
+// start runs a Controller on the server, and logs to the test's log.
 func start(t testing.TB, s *apiServer, o Options, f *faults) *running {
 	t.Helper()
 	if f == nil {
@@ -52,7 +52,7 @@ func start(t testing.TB, s *apiServer, o Options, f *faults) *running {
 	return &running{c, f, stop}
 }
 
-// logWriter writes lines to a test's log, if the test is verbose about it.
+// logWriter writes lines to the log of a verbose test.
 type logWriter struct{ t testing.TB }
 
 func (w logWriter) Write(line []byte) (int, error) {
@@ -63,19 +63,19 @@ func (w logWriter) Write(line []byte) (int, error) {
 	return io.Discard.Write(line)
 }
 
-// bubble runs a test in a synctest bubble: it ends when all goroutines have, and fails
-// if one never does.
+// bubble runs a test in a synctest bubble. It ends when all goroutines have ended, and
+// fails if one never does.
 func bubble(t *testing.T, f func(t *testing.T, s *apiServer)) {
 	synctest.Test(t, func(t *testing.T) { f(t, newAPIServer()) })
 }
 
-// after lets time pass, and what happens in it come to rest.
+// after advances the time and waits until all goroutines rest.
 func after(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// newJob is a Job of one container.
+// newJob returns a Job with one container.
 func newJob(name string, change func(*batchv1.Job)) *batchv1.Job {
 	one := int32(1)
 	limit := int32(6)

@@ -35,7 +35,7 @@ type listedPod struct {
 // catchUp lists the stored pods and treats each difference as this controller's own
 // change. It hides pods without a finalizer and expects creations and deletions.
 func (p *pass) catchUp(ctx context.Context) error {
-	klog.FromContext(ctx).Info("another controller has written the Job, or may have: listing its pods")
+	klog.FromContext(ctx).Info("another controller may have written the Job; listing its pods")
 	selector, err := selectorOf(p.job)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (p *pass) isBehind(ctx context.Context) bool {
 	case tooOld(l.at, p.options.Clock.Now()):
 		p.state.listed = nil
 		if unseen > 0 {
-			klog.FromContext(ctx).Error(nil, "pods that were listed were not seen in time and are given up", "pods", unseen, "after", expectationsEnd)
+			klog.FromContext(ctx).Error(nil, "giving up on listed pods that did not appear in the informer", "pods", unseen, "after", expectationsEnd)
 		}
 	case unseen > 0:
 		p.enqueue(p.key, lookAgain)

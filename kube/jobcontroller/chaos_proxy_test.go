@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// faultyProxy stands between clients and an API server: it refuses every tenth request,
-// loses the answer to every tenth, and delays what watches report.
+// faultyProxy is a proxy of an API server that refuses every tenth request, loses every
+// tenth answer, and delays watches.
 type faultyProxy struct {
 	proxy *httputil.ReverseProxy
 	lag   map[string]time.Duration // of watches, by resource
@@ -49,7 +49,7 @@ func newFaultyProxy(config *rest.Config, seed uint64) (*faultyProxy, error) {
 	return p, nil
 }
 
-// end ends the faults, and adds up how many there were.
+// end ends the faults, and returns their number.
 func (p *faultyProxy) end(table map[string]int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,7 +59,7 @@ func (p *faultyProxy) end(table map[string]int) {
 	}
 }
 
-// roll says whether a request is refused, and whether its answer is lost.
+// roll decides whether a request is refused, and whether its answer is lost.
 func (p *faultyProxy) roll() (refused, lost bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +104,7 @@ func (p *faultyProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// listening reports the code of a response.
+// listening records the code of a response.
 type listening struct {
 	http.ResponseWriter
 	heard func(int)
@@ -117,7 +117,7 @@ func (l *listening) WriteHeader(code int) {
 
 func (l *listening) Unwrap() http.ResponseWriter { return l.ResponseWriter }
 
-// nowhere takes a response that nobody sees.
+// nowhere discards a response.
 type nowhere struct{}
 
 func (nowhere) Header() http.Header         { return http.Header{} }
@@ -125,7 +125,7 @@ func (nowhere) Write(b []byte) (int, error) { return len(b), nil }
 func (nowhere) WriteHeader(int)             {}
 func (nowhere) Flush()                      {}
 
-// delay lets what a watch reports arrive late, in order.
+// delay delivers the events of a watch late, in order.
 func (p *faultyProxy) delay(r *http.Response) error {
 	if r.Request.URL.Query().Get("watch") == "" {
 		return nil

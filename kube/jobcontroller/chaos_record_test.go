@@ -18,7 +18,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// chaosRecord is what the server has shown.
+// chaosRecord is the history shown by the server.
 type chaosRecord struct {
 	t       *testing.T
 	mu      sync.Mutex
@@ -36,7 +36,7 @@ type chaosRecord struct {
 	told     map[types.UID]bool // Jobs whose history is in the log
 }
 
-// seen is a change that the server has shown, of a Job or, without one, of the Lease.
+// seen is a change shown by the server, of a Job or, without one, of the Lease.
 type seen struct {
 	at   time.Time
 	job  types.UID
@@ -48,7 +48,7 @@ func (r *chaosRecord) note(job types.UID, format string, args ...any) {
 	r.history = append(r.history, seen{time.Now(), job, fmt.Sprintf(format, args...)})
 }
 
-// wrong reports what must not be, once with all that the server has shown of the Job.
+// wrong reports an error, once, with the whole history of the Job.
 func (r *chaosRecord) wrong(job types.UID, format string, args ...any) {
 	r.t.Errorf(format, args...)
 	if r.told[job] {
@@ -71,9 +71,9 @@ func (r *chaosRecord) etcdStops() {
 	r.note("", "etcd is being restarted")
 }
 
-// etcdRestarted notes that etcd and the API server are back after an outage. An informer
-// whose requests have failed so long makes the next one up to twice as long and 1.6 s
-// later. The server's own watches of etcd wait before that, at most as long again.
+// etcdRestarted records that etcd and the API server have returned after an outage.
+// After such an outage an informer delays its next request up to twice as long, plus
+// 1.6 s. Before that, the server's own watches of etcd wait at most as long again.
 func (r *chaosRecord) etcdRestarted(outage time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,10 +81,10 @@ func (r *chaosRecord) etcdRestarted(outage time.Duration) {
 	r.note("", "etcd was restarted within %v", outage)
 }
 
-// unsure reports whether informers may have left out versions.
+// unsure reports whether informers may have skipped versions.
 func (r *chaosRecord) unsure() bool { return r.etcdDown || time.Now().Before(r.sureFrom) }
 
-// lease notes who leads.
+// lease records the leader.
 func (r *chaosRecord) lease(l *coordinationv1.Lease) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,8 +117,8 @@ func (r *chaosRecord) count(what string) {
 	r.counts[what]++
 }
 
-// job checks a status against those before it. A watch may leave out versions after
-// etcd was restarted, so that a pod may have been named without being seen.
+// job checks a status against earlier ones. After a restart of etcd a watch may skip
+// versions, so a status may name a pod never seen.
 func (r *chaosRecord) job(job *batchv1.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,8 +157,8 @@ func statusText(job *batchv1.Job) string {
 	return fmt.Sprintf("active %d succeeded %d failed %d uncounted %+v indexes %q failed ones %q", s.Active, s.Succeeded, s.Failed, s.UncountedTerminatedPods, s.CompletedIndexes, failed)
 }
 
-// pod checks a pod against the others of its Job. When versions may have been left out,
-// another one of its index may have ended without being seen to.
+// pod checks a pod against the others of its Job. If versions may have been skipped,
+// the end of another pod of its index may be unseen.
 func (r *chaosRecord) pod(pod *corev1.Pod, gone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -214,10 +214,9 @@ func (r *chaosRecord) endedJobs() (n int) {
 	return n
 }
 
-// check compares the final counts with the pods that there were. Pods that were deleted
-// because the Job was suspended count nothing. Of a pod that was first seen without its
-// finalizer when it had ended, after a restart of etcd, nobody knows which came first: it
-// may count.
+// check compares the final counts with all pods. Pods deleted because of a suspension
+// count nothing. After a restart of etcd, a pod first seen ended and without its
+// finalizer may count, because the order of the two changes is unknown.
 func (r *chaosRecord) check(table map[string]int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 	"github.com/restartkit/restart/kube/jobcontroller"
 )
 
-// replicaVariable makes the test program a replica; it holds its settings as JSON.
+// replicaVariable makes the test program a replica, and holds its settings as JSON.
 const replicaVariable = "JOBCONTROLLER_TEST_REPLICA"
 
 type replicaSettings struct {
@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// runReplica runs Jobs while it holds the Lease, until it is killed or loses it.
+// runReplica runs Jobs while it holds the Lease, until it is killed or loses the Lease.
 func runReplica(text string) error {
 	var s replicaSettings
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
@@ -89,7 +89,7 @@ func runReplica(text string) error {
 	return nil
 }
 
-// aheadClock is the real clock, some time ahead.
+// aheadClock is a real clock that is fast.
 type aheadClock struct {
 	clock.RealClock
 	by time.Duration
@@ -98,8 +98,8 @@ type aheadClock struct {
 func (c aheadClock) Now() time.Time                  { return time.Now().Add(c.by) }
 func (c aheadClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// replica is a process that runs Jobs while it holds the Lease, and another one when it
-// has ended.
+// replica is a process that runs Jobs while it holds the Lease, and its successor after
+// it has ended.
 type replica struct {
 	mu      sync.Mutex
 	command *exec.Cmd
@@ -141,7 +141,7 @@ func (r *replica) once(command *exec.Cmd) bool {
 	return true
 }
 
-// kill is kill -9.
+// kill kills the process with SIGKILL.
 func (r *replica) kill() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,7 +150,7 @@ func (r *replica) kill() {
 	}
 }
 
-// end kills the replica for good.
+// end kills the replica without a successor.
 func (r *replica) end() {
 	r.mu.Lock()
 	r.ended = true

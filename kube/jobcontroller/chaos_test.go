@@ -39,11 +39,11 @@ var (
 	chaosProgram = flag.String("jobcontroller.program", "", "restart-job-controller to run as the replicas; empty: this program, whose clocks differ")
 )
 
-// Two replicas with a Lease run Jobs, and are killed in turn. They reach the API server
-// through a proxy that refuses every tenth request, loses every tenth answer and delays
-// watches, of Jobs and of pods apart. etcd is restarted, a quota refuses pods, and the
-// clocks of the replicas are 30 s apart. The test looks at the server directly: every
-// end is counted once, no finalizer stays, no index runs beyond its limit.
+// Two replicas with a Lease run Jobs and are killed in turn. A proxy before the API
+// server refuses every tenth request, loses every tenth answer, and delays the watches
+// of Jobs and pods separately. etcd restarts, a quota refuses pods, and the replicas'
+// clocks differ by 30 s. The test observes the server directly. Every end must count
+// once, no finalizer may remain, and no index may run beyond its limit.
 func TestServerChaosLosesNoEndAndCountsNoneTwice(t *testing.T) {
 	env := testenv.StartForTest(t, testenv.Options{Log: os.Stderr})
 	table := map[string]int{}
@@ -177,8 +177,8 @@ func (c *chaos) isCalm() bool {
 	}
 }
 
-// script is what becomes of a pod: it depends on the pod's name and, when the trouble is
-// over, it succeeds.
+// script returns the outcome of a pod, which depends on the pod's name. After the
+// trouble it is a success.
 func (c *chaos) script(pod *corev1.Pod) testenv.Outcome {
 	h := fnv.New64a()
 	fmt.Fprint(h, pod.Name, c.seed)
@@ -191,7 +191,7 @@ func (c *chaos) script(pod *corev1.Pod) testenv.Outcome {
 	return o
 }
 
-// keepQuota does what the quota controller would, and counts how often it is met.
+// keepQuota simulates the quota controller, and counts how often the quota is reached.
 func (c *chaos) keepQuota(ctx context.Context) {
 	quotas := c.client.CoreV1().ResourceQuotas(c.namespace)
 	_, err := quotas.Create(ctx, &corev1.ResourceQuota{
@@ -287,7 +287,7 @@ func (c *chaos) watch(ctx context.Context, background *sync.WaitGroup) {
 	cache.WaitForCacheSync(ctx.Done(), jobs.HasSynced, pods.HasSynced, leases.HasSynced)
 }
 
-// check waits for the end of all Jobs and checks what is there then.
+// check waits for the end of all Jobs and checks the final state.
 func (c *chaos) check() {
 	w := &world{T: c.T, client: c.client, namespace: c.namespace}
 	for _, job := range c.jobs {

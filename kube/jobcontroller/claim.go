@@ -73,7 +73,7 @@ func (c *Controller) adopt(ctx context.Context, job *batchv1.Job, pod *corev1.Po
 
 // release ends the Job's control of a pod.
 func (c *Controller) release(ctx context.Context, job *batchv1.Job, pod *corev1.Pod) error {
-	klog.FromContext(ctx).V(2).Info("releasing a pod whose labels the selector does not meet", "pod", klog.KObj(pod))
+	klog.FromContext(ctx).V(2).Info("releasing a pod whose labels do not match the selector", "pod", klog.KObj(pod))
 	_, err := c.patchPod(ctx, pod.Namespace, pod.Name, podPatch{
 		UID:              pod.UID,
 		OwnerReferences:  []any{map[string]string{"$patch": "delete", "uid": string(job.UID)}},

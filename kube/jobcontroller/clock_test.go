@@ -6,7 +6,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// skewedClock is the real clock, or that of a bubble, some time ahead or behind.
+// skewedClock is the clock, real or of a bubble, with a constant offset.
 type skewedClock struct {
 	clock.RealClock
 	by time.Duration

@@ -40,7 +40,7 @@ func (c *Controller) recordEvents(ctx context.Context) (stop func()) {
 		select {
 		case <-sink.last:
 		case <-timer.C():
-			klog.FromContext(ctx).Error(nil, "Events are not written", "after", eventsWithin)
+			klog.FromContext(ctx).Error(nil, "some Events could not be written", "after", eventsWithin)
 		}
 		cancel() // also ends requests under way
 		broadcaster.Shutdown()

@@ -11,7 +11,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// eventSources are the components that the Events on the server name, with how often.
+// eventSources returns the number of Events on the server by source component.
 func (s *apiServer) eventSources() map[corev1.EventSource]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -22,8 +22,8 @@ func (s *apiServer) eventSources() map[corev1.EventSource]int {
 	return n
 }
 
-// Whoever looks for the Events of Kubernetes' own controller finds those of the
-// Controller in its place.
+// In place of Kubernetes' own controller, the Controller's Events have the source of
+// that controller.
 func TestEventsNameTheControllerWhosePlaceItIs(t *testing.T) {
 	for by, want := range map[string]string{BuiltInManagedBy: "job-controller", DefaultManagedBy: "restart-job-controller"} {
 		bubble(t, func(t *testing.T, s *apiServer) {
@@ -37,7 +37,8 @@ func TestEventsNameTheControllerWhosePlaceItIs(t *testing.T) {
 	}
 }
 
-// A pass creates a pod after the Controller is to end: there is an Event about it.
+// A pass that creates a pod after the Controller was told to end still writes its
+// Event.
 func TestPassUnderWayHasItsEvents(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		c := start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
@@ -59,8 +60,8 @@ func TestPassUnderWayHasItsEvents(t *testing.T) {
 	})
 }
 
-// Events take a while to be written. The last ones, of a pass that was under way when the
-// Controller was to end, are written before Run returns.
+// Run returns after the Events of the last pass under way are written, even if that
+// takes a while.
 func TestLastEventsAreWritten(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		c := start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
@@ -82,8 +83,8 @@ func TestLastEventsAreWritten(t *testing.T) {
 	})
 }
 
-// The API server answers no request about Events: Run returns all the same, and no
-// request of it is left. The bubble fails if one is.
+// Run returns without leaving a request even if the API server answers no request about
+// Events. The bubble fails if a request is left.
 func TestEventsThatCannotBeWrittenKeepNobodyWaiting(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		c := start(t, s, Options{}, &faults{hook: func(ctx context.Context, call string) (error, bool) {

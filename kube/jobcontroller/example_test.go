@@ -13,8 +13,8 @@ import (
 	"github.com/restartkit/restart/kube/jobcontroller"
 )
 
-// A program that runs the Jobs of one namespace. Where there are several replicas, it
-// runs once a Lease says so, as restart-job-controller does.
+// A program that runs the Jobs of one namespace. Of several replicas, only the holder
+// of a Lease should run it, as in restart-job-controller.
 func Example() {
 	config, err := rest.InClusterConfig()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 var t0 = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// testPod is a pod of which only what the test says is known.
+// testPod returns a pod with only the fields that the test needs.
 func testPod(uid string, version int) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: uid, UID: types.UID(uid), ResourceVersion: strconv.Itoa(version)}}
 }
@@ -89,9 +89,8 @@ func TestDeletionSettlesWhenGoneOrBeingDeleted(t *testing.T) {
 	}
 }
 
-// A store that lags behind the truth catches up in the order of versions. While it
-// does not show every creation and deletion, expectations are open; once it has caught
-// up with all they are not; and nothing is open for longer than five minutes.
+// A lagging store catches up in the order of versions. Expectations stay open until it
+// shows every creation and deletion, but for at most five minutes.
 func TestExpectationsEndWhenTheStoreHasCaughtUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var e expectations
@@ -146,7 +145,7 @@ func TestExpectationsEndWhenTheStoreHasCaughtUp(t *testing.T) {
 	})
 }
 
-// Pods whose finalizer is off are hidden until the store shows it.
+// Pods without their finalizer are hidden until the store shows the removal.
 func TestRemovedFinalizersAreHiddenUntilSeen(t *testing.T) {
 	pod := func(version int, tracked bool, owner string) *corev1.Pod {
 		p := testPod("a", version)

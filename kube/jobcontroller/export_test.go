@@ -1,6 +1,6 @@
 package jobcontroller
 
-// What tests outside the package reach.
+// Exports for tests outside the package.
 var (
 	Untrack   = (*Controller).untrack
 	DeletePod = (*Controller).deletePod

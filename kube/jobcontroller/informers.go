@@ -128,5 +128,5 @@ func withLast[T any](object any, f func(T)) {
 		f(last)
 		return
 	}
-	klog.Background().Error(nil, "an informer reports the deletion of something else", "object", fmt.Sprintf("%T", object))
+	klog.Background().Error(nil, "an informer reports the deletion of an unexpected object", "object", fmt.Sprintf("%T", object))
 }

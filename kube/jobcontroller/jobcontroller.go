@@ -1,13 +1,13 @@
-// Package jobcontroller is a Kubernetes controller for Jobs. It runs the Jobs whose
-// spec.managedBy names it or, in place of Kubernetes' own controller, those that name
-// no other. It watches Jobs and pods through informers, plans with
-// [jobpolicy.Engine.Plan], and carries the plans out on the API server. A crash at any
-// point neither loses the end of a pod nor counts it twice.
+// Package jobcontroller implements a Kubernetes controller for Jobs. It runs the Jobs
+// whose spec.managedBy names it or, in place of Kubernetes' own controller, those that
+// name no other. It watches Jobs and pods through informers, and carries out the plans
+// of [jobpolicy.Engine.Plan]. A crash neither loses the end of a pod nor counts it
+// twice.
 //
-// Create a Controller with [New] and run it with [Controller.Run]. Only one replica may
-// run at a time, for example under a Lease. A Job's failures are stored in its
-// annotation [AnnotationMemory], so its delays survive a restart or a change of leader.
-// Other annotations, such as [AnnotationBaseDelay], override its delays.
+// Create a Controller with [New] and start it with [Controller.Run]. Only one replica
+// may run at a time, for example under a Lease. Annotations of a Job override its
+// delays, such as [AnnotationBaseDelay], and store its failures ([AnnotationMemory]),
+// so that delays survive a change of leader.
 package jobcontroller
 
 // sync.go makes a pass over a Job. The other files are named for what they hold:
@@ -38,8 +38,8 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// Controller runs Jobs. Create one with New; the zero value is not usable. Its methods
-// are safe for concurrent use by multiple goroutines.
+// Controller runs Jobs. Create one with New. It is safe for concurrent use by multiple
+// goroutines.
 type Controller struct {
 	client  kubernetes.Interface
 	options Options
@@ -60,8 +60,8 @@ type Controller struct {
 	started sync.Once
 }
 
-// New returns a Controller. It adds handlers to informers in the options, which Run
-// removes when it returns. The error wraps field.Errors if the options are invalid.
+// New returns a Controller, or an error wrapping field.Errors if the options are
+// invalid. Handlers that it adds to given informers are removed when Run returns.
 func New(client kubernetes.Interface, o Options) (*Controller, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("jobcontroller: New: %w", err)
@@ -87,23 +87,22 @@ func New(client kubernetes.Interface, o Options) (*Controller, error) {
 	return c, nil
 }
 
-// Metrics returns the Controller's counters, a Prometheus collector.
+// Metrics returns the Controller's counters.
 func (c *Controller) Metrics() *Metrics { return c.metrics }
 
 // HasSynced reports whether the informers have listed all Jobs and pods.
 func (c *Controller) HasSynced() bool { return c.informers.hasSynced() }
 
-// Run runs Jobs until ctx is done. It can be called only once. It waits for its
-// goroutines to end, so that the next leader sees no late request of this one. Passes
-// under way have 20s before they are cancelled, and their Events 5s more. If another
-// replica already leads, end the process instead of waiting.
+// Run runs Jobs until ctx is done, and logs to its logger (klog.NewContext). It can be
+// called only once. It returns nil when ctx is done, an error if the informers stop
+// before they have synced, and an error wrapping ErrUnlabelledPods if a Job requires a
+// Controller without OnlyLabelledPods.
 //
-// Run logs to the logger of ctx (klog.NewContext). It returns nil when ctx is done, an
-// error if it was called before or the informers stop before they have synced, and an
-// error wrapping ErrUnlabelledPods if a Job needs a Controller without
-// OnlyLabelledPods.
+// To spare the next leader late requests, Run waits for its goroutines. Passes under
+// way have 20s before they are cancelled, and their Events 5s more. If another replica
+// already leads, end the process instead of waiting.
 func (c *Controller) Run(ctx context.Context) error {
-	err := errors.New("jobcontroller: Run: a Controller runs once")
+	err := errors.New("jobcontroller: Run: called more than once")
 	c.started.Do(func() { err = c.run(ctx) })
 	return err
 }
@@ -129,7 +128,7 @@ func (c *Controller) run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		return errors.New("jobcontroller: Run: the informers ended before they had synced")
+		return errors.New("jobcontroller: Run: the informers stopped before they had synced")
 	}
 	logger.Info("running Jobs", "workers", c.options.Workers)
 	for range c.options.Workers {

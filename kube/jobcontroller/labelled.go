@@ -21,13 +21,13 @@ import (
 //   - A pod may lose its label while it has the tracking finalizer. It is read from storage
 //     and released or untracked. A sweep at the start of Run finds such pods.
 
-// PodLabel is on every pod of a Job, except with a manual selector
-// (spec.manualSelector). The API server adds it to the Job's template.
+// PodLabel is on the pods of all Jobs without spec.manualSelector. The API server adds
+// it to the template.
 const PodLabel = batchv1.ControllerUidLabel
 
-// ErrUnlabelledPods is the error of Run if Options.OnlyLabelledPods is set but a Job
-// may have pods without PodLabel.
-var ErrUnlabelledPods = errors.New("a Job's selector does not ask for the label " + PodLabel)
+// ErrUnlabelledPods reports a Job that may have pods without PodLabel, although
+// Options.OnlyLabelledPods is set.
+var ErrUnlabelledPods = errors.New("the Job's selector does not require the label " + PodLabel)
 
 // sweep is the queue key for a sweep over all pods without the label.
 var sweep = orphanKey{}
@@ -78,7 +78,7 @@ func (c *Controller) syncLeft(ctx context.Context, key orphanKey) error {
 	case apierrors.IsNotFound(err), err == nil && pod.UID != key.uid:
 		return nil
 	case err != nil:
-		return fmt.Errorf("pod %s: reading it: %w", key.key, err)
+		return fmt.Errorf("reading pod %s: %w", key.key, err)
 	}
 	if _, labelled := pod.Labels[PodLabel]; labelled {
 		return nil // the informer shows it or will
@@ -95,7 +95,7 @@ func (c *Controller) sweepUnlabelled(ctx context.Context) error {
 		list, err := c.client.CoreV1().Pods(c.options.Namespace).List(ctx, options)
 		c.lists.noteSweep(err)
 		if err != nil {
-			return fmt.Errorf("listing the pods without the label %s: %w", PodLabel, errors.Join(append(errs, err)...))
+			return fmt.Errorf("listing pods without the label %s: %w", PodLabel, errors.Join(append(errs, err)...))
 		}
 		for i := range list.Items {
 			errs = append(errs, c.syncUnlabelled(ctx, &list.Items[i]))
@@ -124,7 +124,7 @@ func (c *Controller) syncUnlabelled(ctx context.Context, pod *corev1.Pod) error 
 			return err
 		}
 	}
-	klog.FromContext(ctx).V(2).Info("taking the finalizer off a pod that has lost its label", "pod", klog.KObj(pod))
+	klog.FromContext(ctx).V(2).Info("removing the finalizer of a pod without its label", "pod", klog.KObj(pod))
 	_, err := c.untrack(ctx, pod.Namespace, pod.Name, pod.UID)
 	return err
 }

@@ -20,8 +20,8 @@ import (
 
 // The tests in this file run on a real API server; see testenv.EnvVar.
 
-// A Controller that sees labelled pods only asks the API server for no others, but once,
-// when it starts. It runs Jobs, releases pods and adopts them as every Controller does.
+// A Controller limited to labelled pods requests others only once, when it starts. It
+// runs Jobs, and releases and adopts pods, like any Controller.
 func TestServerLabelledPodsSuffice(t *testing.T) {
 	w := newEmptyWorld(t)
 	var mu sync.Mutex
@@ -52,8 +52,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Pods that had lost the label before the Controller starts, and with it their way out,
-// lose the finalizer. Pods of others keep theirs.
+// Pods that lost the label before the start of the Controller lose the finalizer. Pods
+// of others keep theirs.
 func TestServerUnlabelledPodsAreLookedAtOnce(t *testing.T) {
 	w := newEmptyWorld(t)
 	running := w.create(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = new(int32(0)), new(int32(1)) })

@@ -42,15 +42,15 @@ func TestSelectorsThatAskForTheLabel(t *testing.T) {
 	}
 }
 
-// manual gives a Job a selector of its own, which does not ask for the label.
+// manual gives a Job a manual selector, which does not require the label.
 func manual(j *batchv1.Job) {
 	j.Spec.ManualSelector = new(true)
 	j.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
 	j.Spec.Template.Labels = map[string]string{"app": "a"}
 }
 
-// A Job that may have pods without the label ends a Controller that would not see them,
-// before it creates one. The next, which sees all pods, runs the Job.
+// A Job that may have pods without the label ends a Controller limited to labelled
+// pods, before that creates one. The next Controller, without the limit, runs the Job.
 func TestJobWithAManualSelectorNeedsAllPods(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		c, err := New(s.client(t, &faults{}), Options{OnlyLabelledPods: true})
@@ -95,8 +95,7 @@ func TestJobWithAManualSelectorNeedsAllPods(t *testing.T) {
 	})
 }
 
-// What keeps the informers from listing is to be read from the Controller, until a list
-// succeeds.
+// ListError returns the informers' last error until a list succeeds.
 func TestListErrorIsThatOfTheLastAttempt(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no such right"))

@@ -9,9 +9,8 @@ import (
 )
 
 // ListError returns the last errors of listing and watching Jobs and pods, or nil once
-// the Controller has recovered. A missing permission shows as a Forbidden error of
-// package k8s.io/apimachinery/pkg/api/errors. Errors of given informers are not
-// included.
+// the Controller has recovered. A missing permission is a Forbidden error of package
+// k8s.io/apimachinery/pkg/api/errors. Given informers are not included.
 func (c *Controller) ListError() error { return c.lists.err() }
 
 // listErrors are the errors of the last lists and watches. The zero value is empty and

@@ -12,9 +12,9 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// AnnotationMemory holds a Job's jobpolicy.State as JSON, written in the same request
-// as the status, so neither is ahead of the other. A memory copied from another Job is
-// ignored. The annotation is absent if the Job's others leave no room for it.
+// AnnotationMemory holds a Job's jobpolicy.State as JSON, written together with the
+// status. A value copied from another Job is ignored. The annotation is absent if
+// others leave no room for it.
 const AnnotationMemory = "restartkit.dev/job-memory"
 
 // maxMemory bounds the annotation, in bytes. The status itself lists 500 UIDs in about
@@ -63,7 +63,7 @@ func decodeMemory(text string, job types.UID) (m jobpolicy.State, there bool, er
 		return none, false, nil
 	}
 	if len(text) > maxMemory {
-		return none, false, fmt.Errorf("annotation %s: %d bytes, at most %d are read", AnnotationMemory, len(text), maxMemory)
+		return none, false, fmt.Errorf("annotation %s: %d bytes exceed the limit of %d", AnnotationMemory, len(text), maxMemory)
 	}
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
 		return none, false, fmt.Errorf("annotation %s: %w", AnnotationMemory, err)

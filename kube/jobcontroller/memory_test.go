@@ -15,7 +15,7 @@ import (
 
 func allHeld(string) bool { return true }
 
-// drawMemory draws a memory with up to most pods in each list.
+// drawMemory returns a random memory with up to most pods in each list.
 func drawMemory(t *rapid.T, most int) jobpolicy.State {
 	uids := func(label string) []string {
 		n := rapid.IntRange(0, most).Draw(t, label)
@@ -43,7 +43,7 @@ func drawMemory(t *rapid.T, most int) jobpolicy.State {
 	return m
 }
 
-// A memory comes back from its annotation as it was, but for pods if it was too long.
+// A memory survives its annotation unchanged, except for pods if it was too long.
 func TestMemoryComesBackFromItsAnnotation(t *testing.T) {
 	whole, cut := 0, 0
 	rapid.Check(t, func(t *rapid.T) {

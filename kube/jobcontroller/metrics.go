@@ -8,11 +8,10 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// Metrics are the counters of a Controller, with the names and labels of Kubernetes'
-// own controller, so that its dashboards and alerts work. Only StatusWriteFailures is
-// an addition. Create them with NewMetrics and register them once, as a
-// prometheus.Collector. Nil fields are not counted. Metrics are safe for concurrent use
-// by multiple goroutines.
+// Metrics are the counters of a Controller, a prometheus.Collector. All but
+// StatusWriteFailures have the names and labels of Kubernetes' own controller, so that
+// its dashboards and alerts work. Create them with NewMetrics. Nil fields are ignored.
+// Metrics are safe for concurrent use by multiple goroutines.
 type Metrics struct {
 	SyncDuration    *prometheus.HistogramVec // job_sync_duration_seconds{completion_mode, result, action}
 	Syncs           *prometheus.CounterVec   // job_syncs_total{completion_mode, result, action}
@@ -22,19 +21,19 @@ type Metrics struct {
 	PodsCreated     *prometheus.CounterVec   // job_pods_creation_total{reason, status}
 	FailuresHandled *prometheus.CounterVec   // pod_failures_handled_by_failure_policy_total{action}
 	TrackedEnds     *prometheus.CounterVec   // terminated_pods_tracking_finalizer_total{event}
-	// StatusWriteFailures is status_write_failures_total{outcome}, with the outcomes
-	// refused and unanswered. Conflicts are not counted.
+	// StatusWriteFailures is status_write_failures_total{outcome} (refused or unanswered),
+	// without conflicts.
 	StatusWriteFailures *prometheus.CounterVec
-	// StaleSkips is stale_sync_skips_total{group, resource}. It counts passes that ended
-	// before a plan because the informer of Jobs or pods lagged behind the last write.
-	// Unlike Kubernetes' own controller, other passes plan on the Job last written.
+	// StaleSkips is stale_sync_skips_total{group, resource}. It counts passes without a
+	// plan because the informer of Jobs or pods lagged behind the last write. Unlike those
+	// of Kubernetes' own controller, other passes plan on the Job last written.
 	StaleSkips *prometheus.CounterVec
-	// JobsOfOthers is jobs_by_external_controller_total{controller_name}, counted only in
-	// place of Kubernetes' own controller.
+	// JobsOfOthers is jobs_by_external_controller_total{controller_name}, used only in place
+	// of Kubernetes' own controller.
 	JobsOfOthers *prometheus.CounterVec
 }
 
-// NewMetrics returns counters at zero, with the prefix job_controller_.
+// NewMetrics returns new counters, with the prefix job_controller_.
 func NewMetrics() *Metrics {
 	const subsystem = "job_controller"
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
@@ -42,19 +41,19 @@ func NewMetrics() *Metrics {
 	}
 	return &Metrics{
 		SyncDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Subsystem: subsystem, Name: "job_sync_duration_seconds", Help: "How long passes over a Job took.",
+			Subsystem: subsystem, Name: "job_sync_duration_seconds", Help: "Duration of passes over a Job.",
 			Buckets: prometheus.ExponentialBuckets(0.004, 2, 15),
 		}, []string{"completion_mode", "result", "action"}),
 		Syncs:               counter("job_syncs_total", "Passes over a Job.", "completion_mode", "result", "action"),
 		JobsFinished:        counter("jobs_finished_total", "Jobs whose end was decided, by reason.", "completion_mode", "result", "reason"),
-		PodsFinished:        counter("job_pods_finished_total", "Pods whose end is in the status of their Job.", "completion_mode", "result"),
-		IndexesFinished:     counter("job_finished_indexes_total", "Completion indexes that have ended.", "status", "backoffLimit"),
+		PodsFinished:        counter("job_pods_finished_total", "Pods whose end was recorded in the status of their Job.", "completion_mode", "result"),
+		IndexesFinished:     counter("job_finished_indexes_total", "Completion indexes that ended.", "status", "backoffLimit"),
 		PodsCreated:         counter("job_pods_creation_total", "Attempts to create a pod, by reason and outcome.", "reason", "status"),
 		FailuresHandled:     counter("pod_failures_handled_by_failure_policy_total", "Failed pods that a rule of a pod failure policy matched, by its action.", "action"),
-		TrackedEnds:         counter("terminated_pods_tracking_finalizer_total", "Pods seen to end with the tracking finalizer (add), and seen to lose it (delete).", "event"),
-		StatusWriteFailures: counter("status_write_failures_total", "Statuses of Jobs that could not be written: the API server refused them, or did not answer.", "outcome"),
-		StaleSkips:          counter("stale_sync_skips_total", "Passes over a Job that were put off because the informer lagged.", "group", "resource"),
-		JobsOfOthers:        counter("jobs_by_external_controller_total", "Jobs seen that name another controller.", "controller_name"),
+		TrackedEnds:         counter("terminated_pods_tracking_finalizer_total", "Pods observed to end with the tracking finalizer (add) and to lose it (delete).", "event"),
+		StatusWriteFailures: counter("status_write_failures_total", "Failed writes of Job statuses, which the API server refused or did not answer.", "outcome"),
+		StaleSkips:          counter("stale_sync_skips_total", "Passes over a Job postponed because the informer lagged.", "group", "resource"),
+		JobsOfOthers:        counter("jobs_by_external_controller_total", "Jobs that name another controller.", "controller_name"),
 	}
 }
 

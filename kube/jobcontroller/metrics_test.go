@@ -13,7 +13,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// counted are the counters by name and label values, as a registry shows them.
+// counted returns the counters by name and label values, as a registry shows them.
 func counted(t *testing.T, m *Metrics) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -66,8 +66,7 @@ func TestCountsOfAPlanAreAdded(t *testing.T) {
 	(&Metrics{}).written(job, counts) // counts nothing, and does not fail
 }
 
-// A pass over a Job whose end is written and not seen yet is counted as one that was put
-// off.
+// A pass over a Job whose written end has not appeared counts as a stale skip.
 func TestPassesOverAnOldJobAreCounted(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		c := start(t, s, Options{}, lagging(time.Minute, 0))
@@ -85,7 +84,7 @@ func TestPassesOverAnOldJobAreCounted(t *testing.T) {
 	})
 }
 
-// So is a pass over a Job whose status names a pod that is not seen yet.
+// A pass over a Job whose status names a pod that has not appeared counts as well.
 func TestPassesWithoutAListedPodAreCounted(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		c := start(t, s, Options{}, lagging(time.Hour, 20*time.Second))

@@ -16,51 +16,47 @@ import (
 )
 
 // DefaultManagedBy is the default of Options.Engine.ManagedBy. Kubernetes' own
-// controller leaves Jobs with this spec.managedBy alone.
+// controller ignores these Jobs.
 const DefaultManagedBy = "restartkit.dev/job-controller"
 
-// BuiltInManagedBy, as Options.Engine.ManagedBy, makes a Controller run the Jobs of
-// Kubernetes' own controller, including Jobs without a spec.managedBy. Use it only
-// where that controller does not run.
+// BuiltInManagedBy, as Options.Engine.ManagedBy, selects the Jobs of Kubernetes' own
+// controller, which must be disabled, including Jobs without spec.managedBy.
 const BuiltInManagedBy = batchv1.JobControllerName
 
-// Options are the settings of a Controller. The zero value is ready to use. It runs the
-// Jobs of all namespaces with DefaultManagedBy, as Kubernetes would.
+// Options configure a Controller. The zero value runs the Jobs of all namespaces with
+// DefaultManagedBy, as Kubernetes would.
 type Options struct {
-	// Engine plans Jobs. Its ManagedBy selects them by spec.managedBy and defaults to
-	// DefaultManagedBy; see also BuiltInManagedBy. A Job's annotations override the delays,
-	// StartReadyIndexes and IgnoredDelay; see AnnotationBaseDelay.
+	// Engine plans Jobs. Its ManagedBy selects them and defaults to DefaultManagedBy; see
+	// also BuiltInManagedBy. A Job's annotations override the delays, StartReadyIndexes and
+	// IgnoredDelay; see AnnotationBaseDelay.
 	Engine jobpolicy.Engine
 
-	// Namespace limits the Controller to the Jobs of one namespace; "" means all. It does
-	// not apply to informers given in Pods and Jobs.
+	// Namespace limits the Controller's own informers to one namespace; "" means all.
 	Namespace   string
 	Workers     int            // Jobs handled at once; 0 means 5
-	Parallel    int            // requests for the pods of one Job at once; 0 means 50
+	Parallel    int            // concurrent requests for the pods of one Job; 0 means 50
 	BatchPeriod time.Duration  // time over which a Job's pod events are batched; 0 means 1s
-	Retry       backoff.Policy // delays of a Job after errors, at most 10s after a failed status write; the zero value means 1s, doubling up to 1m
+	Retry       backoff.Policy // delays of a Job after errors, at most 10s after a failed status write; zero means 1s, doubling up to 1m
 
-	// OnlyLabelledPods limits the pod informer to pods with PodLabel, so memory and
-	// requests grow with the pods of Jobs instead of all pods in the cluster. Pods of a Job
-	// with a manual selector may lack the label. If such a Job appears, Run returns an
-	// error wrapping ErrUnlabelledPods; replace the Controller with one without
-	// OnlyLabelledPods. If they share Metrics, Jobs and pods of its first list are counted
-	// again. A given pod informer need not be limited this way.
+	// OnlyLabelledPods limits the Controller's pod informer to pods with PodLabel, so that
+	// memory and requests grow with the pods of Jobs. Once a Job with a manual selector may
+	// have other pods, Run returns an error wrapping ErrUnlabelledPods. Then run a new
+	// Controller without OnlyLabelledPods. If it shares Metrics, Jobs and pods of its first
+	// list are counted again.
 	OnlyLabelledPods bool
 
-	// Pods and Jobs are the informers to read from. If both are nil, the Controller creates
-	// and runs its own. Otherwise the caller starts them, for instance through their
-	// factory, but only once this replica leads, because they must show the last write of
-	// an earlier controller.
+	// Pods and Jobs are the informers to read from. If both are nil, the Controller runs
+	// its own. Otherwise the caller must start them, but only once this replica leads,
+	// because they must show the last write of an earlier controller.
 	Pods coreinformers.PodInformer
 	Jobs batchinformers.JobInformer
 
-	// Recorder records Events, with its own component as their source. If nil, the
-	// Controller writes Events to the API server during Run, as job-controller in place of
-	// Kubernetes' own controller, otherwise as restart-job-controller.
+	// Recorder records Events. If nil, Run writes them to the API server, with the source
+	// job-controller in place of Kubernetes' own controller, otherwise
+	// restart-job-controller.
 	Recorder record.EventRecorder
 
-	Metrics *Metrics         // counters to use; nil means new ones, see Controller.Metrics
+	Metrics *Metrics         // nil means new counters
 	Clock   clock.WithTicker // nil means the real clock
 }
 
@@ -80,7 +76,7 @@ func (o Options) Validate() error {
 		errs = append(errs, within("Retry", o.Retry.Validate())...)
 	}
 	if (o.Pods == nil) != (o.Jobs == nil) {
-		errs.Add(field.Required, "Jobs", nil, "Jobs and Pods are given together or not at all")
+		errs.Add(field.Required, "Jobs", nil, "Jobs and Pods require each other")
 	}
 	return errs.Err()
 }

@@ -97,7 +97,7 @@ func (c *Controller) syncOrphan(ctx context.Context, key orphanKey) error {
 	if yes, err := c.orphan(ctx, pod); err != nil || !yes {
 		return err
 	}
-	klog.FromContext(ctx).V(2).Info("taking the finalizer off an orphan", "pod", klog.KObj(pod))
+	klog.FromContext(ctx).V(2).Info("removing the finalizer of an orphan", "pod", klog.KObj(pod))
 	_, err := c.untrack(ctx, pod.Namespace, pod.Name, pod.UID)
 	return err
 }

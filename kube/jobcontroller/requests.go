@@ -98,7 +98,7 @@ func (c *Controller) patchPod(ctx context.Context, namespace, name string, patch
 			return nil, nil
 		}
 	}
-	return nil, fmt.Errorf("pod %s: patching it: %w", keyOf(namespace, name), err)
+	return nil, fmt.Errorf("patching pod %s: %w", keyOf(namespace, name), err)
 }
 
 // untrack removes the tracking finalizer of a pod. It returns the pod's new version, or

@@ -44,7 +44,7 @@ func newWorld(t *testing.T, script func(*corev1.Pod) testenv.Outcome) *world {
 	return w
 }
 
-// newEmptyWorld has no controller and no kubelet yet.
+// newEmptyWorld returns a world without controller and kubelet.
 func newEmptyWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
@@ -59,8 +59,8 @@ func (w *world) factory() kubeinformers.SharedInformerFactory {
 	return kubeinformers.NewSharedInformerFactoryWithOptions(w.client, 0, kubeinformers.WithNamespace(w.namespace))
 }
 
-// start runs a controller with the options, the factories of its informers, and a kubelet
-// with the script until the test ends.
+// start runs a controller with the options, the factories of its informers, and a
+// kubelet with the script until the test ends.
 func (w *world) start(o jobcontroller.Options, script func(*corev1.Pod) testenv.Outcome, factories ...kubeinformers.SharedInformerFactory) {
 	w.Helper()
 	var err error
@@ -93,13 +93,13 @@ func (w *world) start(o jobcontroller.Options, script func(*corev1.Pod) testenv.
 	})
 }
 
-// create creates a Job of one container, with what change makes of it.
+// create creates a Job of one container, after applying change.
 func (w *world) create(change func(*batchv1.JobSpec)) *batchv1.Job {
 	w.Helper()
 	return w.createWith(nil, change)
 }
 
-// createWith is create with annotations.
+// createWith is like create, with annotations.
 func (w *world) createWith(annotations map[string]string, change func(*batchv1.JobSpec)) *batchv1.Job {
 	w.Helper()
 	by := jobcontroller.DefaultManagedBy
@@ -122,7 +122,7 @@ func (w *world) createWith(annotations map[string]string, change func(*batchv1.J
 	return job
 }
 
-// update changes a Job as a user does.
+// update changes a Job like a user.
 func (w *world) update(job *batchv1.Job, change func(*batchv1.JobSpec)) {
 	w.Helper()
 	w.await(job, "an update without a conflict", func(now *batchv1.Job) bool {
@@ -132,7 +132,7 @@ func (w *world) update(job *batchv1.Job, change func(*batchv1.JobSpec)) {
 	})
 }
 
-// await returns the Job once it is as it should be.
+// await returns the Job once it satisfies the condition.
 func (w *world) await(job *batchv1.Job, what string, is func(*batchv1.Job) bool) *batchv1.Job {
 	w.Helper()
 	var now *batchv1.Job
@@ -144,7 +144,7 @@ func (w *world) await(job *batchv1.Job, what string, is func(*batchv1.Job) bool)
 	return now
 }
 
-// until waits for something, at the longest until the tests' time is nearly up.
+// until waits for a condition until shortly before the tests' time limit.
 func (w *world) until(what string, done func() bool, now func() string) {
 	w.Helper()
 	for !done() {
@@ -155,7 +155,7 @@ func (w *world) until(what string, done func() bool, now func() string) {
 	}
 }
 
-// pods are the pods of the Job.
+// pods returns the pods of the Job.
 func (w *world) pods(job *batchv1.Job) []corev1.Pod {
 	w.Helper()
 	list, err := w.client.CoreV1().Pods(w.namespace).List(w.Context(), metav1.ListOptions{LabelSelector: batchv1.ControllerUidLabel + "=" + string(job.UID)})
@@ -200,7 +200,7 @@ func holds(t batchv1.JobConditionType, reason string) func(*batchv1.Job) bool {
 
 var complete = holds(batchv1.JobComplete, "")
 
-// index is the completion index of a pod.
+// index returns the completion index of a pod.
 func index(pod *corev1.Pod) int {
 	i, err := strconv.Atoi(pod.Annotations[batchv1.JobCompletionIndexAnnotation])
 	if err != nil {
@@ -209,7 +209,7 @@ func index(pod *corev1.Pod) int {
 	return i
 }
 
-// attempt is how often the pod's index has failed before.
+// attempt returns the number of earlier failures of the pod's index.
 func attempt(pod *corev1.Pod) int {
 	n, _ := strconv.Atoi(pod.Annotations[batchv1.JobIndexFailureCountAnnotation])
 	return n
@@ -355,8 +355,8 @@ func TestServerDeadlineEndsAJob(t *testing.T) {
 	w.awaitNoFinalizer(job)
 }
 
-// A Job that is deleted leaves no pod with a finalizer. There is no garbage collector
-// here: the test does what it would.
+// A deleted Job leaves no pod with a finalizer. The test acts as the garbage collector,
+// which the server lacks.
 func TestServerDeletedJobsLeaveNoFinalizer(t *testing.T) {
 	for _, how := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
 		t.Run(string(how), func(t *testing.T) {
@@ -389,8 +389,8 @@ func TestServerDeletedJobsLeaveNoFinalizer(t *testing.T) {
 	}
 }
 
-// A quota of pods is met when the first have ended: their ends are recorded, their
-// finalizers go, and once there is room the Job goes on.
+// When the first pods of a Job have ended at its quota, their ends are recorded and
+// their finalizers removed. Once the quota has room the Job continues.
 func TestServerQuotaDelaysAJob(t *testing.T) {
 	w := newWorld(t, nil)
 	_, err := w.client.CoreV1().ResourceQuotas(w.namespace).Create(t.Context(), &corev1.ResourceQuota{
@@ -434,8 +434,8 @@ func TestServerPodsAreAdoptedOnceTheyMatch(t *testing.T) { releasesAndAdopts(new
 
 func forever(*corev1.Pod) testenv.Outcome { return testenv.Outcome{Forever: true} }
 
-// releasesAndAdopts takes a pod's label away and gives it back: the Job releases the pod,
-// and adopts it again.
+// releasesAndAdopts removes a pod's label and restores it. The Job must release the pod
+// and adopt it again.
 func releasesAndAdopts(w *world) {
 	w.Helper()
 	job := w.create(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = new(int32(2)), new(int32(2)) })
@@ -465,8 +465,8 @@ func releasesAndAdopts(w *world) {
 	w.await(job, "two running pods", func(j *batchv1.Job) bool { return j.Status.Active == 2 })
 }
 
-// A patch or a deletion that names the UID of another pod does nothing on a real API
-// server either.
+// On a real API server, too, a patch or deletion with the UID of another pod has no
+// effect.
 func TestServerRefusesPatchesOfOtherPods(t *testing.T) {
 	w := newWorld(t, forever)
 	job := w.create(func(*batchv1.JobSpec) {})

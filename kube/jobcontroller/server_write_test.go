@@ -19,8 +19,7 @@ import (
 	"github.com/restartkit/restart/kube/testenv"
 )
 
-// A Job whose annotations leave no room for the memory, or room for a short one, ends as
-// every other.
+// A Job whose annotations leave little or no room for the memory ends like any other.
 func TestServerJobWithLongAnnotationsEnds(t *testing.T) {
 	w := newWorld(t, func(pod *corev1.Pod) testenv.Outcome {
 		return testenv.Outcome{ExitCodes: []int32{int32(1 - min(attempt(pod), 1))}}
@@ -41,8 +40,8 @@ func TestServerJobWithLongAnnotationsEnds(t *testing.T) {
 	}
 }
 
-// The API server takes a status patch for the version that it names only, and keeps what
-// the patch does not name.
+// The API server accepts a status patch only for the version in it, and keeps
+// everything else.
 func TestServerStatusPatchesConflictAndKeepTheRest(t *testing.T) {
 	w := newWorld(t, nil)
 	of := w.create(func(s *batchv1.JobSpec) { s.ManagedBy = new("example.com/nobody") })
@@ -81,8 +80,8 @@ func TestServerStatusPatchesConflictAndKeepTheRest(t *testing.T) {
 	}
 }
 
-// What a webhook does that cannot be called is a refusal: no pod comes of it, and a Job
-// that is suspended meanwhile is so at once.
+// The failure of an unreachable webhook is a refusal. It creates no pod, and a Job
+// suspended meanwhile becomes Suspended at once.
 func TestServerWebhookThatFailsIsARefusal(t *testing.T) {
 	w := newWorld(t, func(*corev1.Pod) testenv.Outcome { return testenv.Outcome{Forever: true} })
 	hooks := w.client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
@@ -126,8 +125,8 @@ func TestServerWebhookThatFailsIsARefusal(t *testing.T) {
 	w.await(job, "its pods", func(j *batchv1.Job) bool { return j.Status.Active == 2 })
 }
 
-// The informers show neither a field of the template nor a condition, as those of an
-// older client-go would not. The pods have the field, and the condition stays.
+// The informers lack a field of the template and a condition, like those of an older
+// client-go. The pods have the field, and the condition stays.
 func TestServerFieldsThatTheInformersLackSurvive(t *testing.T) {
 	w := newEmptyWorld(t)
 	f := w.factory()

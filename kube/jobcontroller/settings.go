@@ -8,13 +8,13 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// Annotations with which a Job overrides settings of the Engine. An invalid value is
-// ignored and reported by an Event with the reason InvalidAnnotation.
+// Annotations of a Job that override settings of the Engine. An invalid value is
+// reported by an Event InvalidAnnotation and ignored.
 const (
-	AnnotationBaseDelay    = "restartkit.dev/backoff-base"  // first delay after a failure, as 30s or 1m30s; at most MaxDelayLimit
-	AnnotationMaxDelay     = "restartkit.dev/backoff-max"   // longest delay; not shorter than the first, at most MaxDelayLimit
-	AnnotationSkipWaiting  = "restartkit.dev/skip-waiting"  // whether ready indexes start while others wait: true or false
-	AnnotationIgnoredDelay = "restartkit.dev/ignored-delay" // effect of ignored failures on delays: Same (DelayLikeFailure), Own (DelaySeparately) or None (NoDelay)
+	AnnotationBaseDelay    = "restartkit.dev/backoff-base"  // first delay after a failure, such as 1m30s; at most MaxDelayLimit
+	AnnotationMaxDelay     = "restartkit.dev/backoff-max"   // longest delay, between the first and MaxDelayLimit
+	AnnotationSkipWaiting  = "restartkit.dev/skip-waiting"  // start ready indexes while others wait: true or false
+	AnnotationIgnoredDelay = "restartkit.dev/ignored-delay" // IgnoredDelay: Same (DelayLikeFailure), Own (DelaySeparately) or None (NoDelay)
 )
 
 // MaxDelayLimit is the longest delay that an annotation may set.
@@ -34,7 +34,7 @@ func withAnnotations(e jobpolicy.Engine, annotations map[string]string) (jobpoli
 		}
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 || d > MaxDelayLimit {
-			wrong(name, "must be a duration above 0 and at most "+MaxDelayLimit.String()+", as 30s or 1m30s")
+			wrong(name, "must be a positive duration of at most "+MaxDelayLimit.String()+", such as 30s or 1m30s")
 			return 0, false
 		}
 		return d, true

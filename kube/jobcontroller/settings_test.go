@@ -44,7 +44,7 @@ func TestAnnotationsSetTheEngine(t *testing.T) {
 	}
 }
 
-// Whatever the annotations say, the Engine is a valid one, with delays in order.
+// Any annotations result in a valid Engine, with delays in order.
 func TestAnyAnnotationsGiveAValidEngine(t *testing.T) {
 	values := rapid.OneOf(rapid.SampledFrom([]string{"1s", "10s", "20m", "-5s", "0", "999999h", "true", "Own", "Same", "", "1e9"}), rapid.String())
 	rapid.Check(t, func(t *rapid.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/restartkit/restart/kube/convert"
 )
 
-// simRecord is what the statuses of a Job have said so far.
+// simRecord is the content of a Job's statuses so far.
 type simRecord struct {
 	named, left [2]map[types.UID]bool // of succeeded and failed pods: ever uncounted, and not any more
 	parallelism int32                 // the most that there was
@@ -26,8 +26,8 @@ type simRecord struct {
 	seen        []simSeen // versions that the controller was shown
 	suspended   time.Time // when a status said last that the Job is
 
-	// Pods that the Job did not want any more were deleted: the counts of their indexes
-	// went with them and start over, here as in Kubernetes.
+	// After the deletion of unwanted pods the counts of their indexes start over, here
+	// as in Kubernetes.
 	startedOver bool
 }
 
@@ -36,7 +36,7 @@ type simSeen struct {
 	version int
 }
 
-// sees notes a version of a Job that the controller's informer shows.
+// sees records a version of a Job shown by the controller's informer.
 func (s *sim) sees(by *running, job *batchv1.Job) {
 	s.locked(func() {
 		if r := s.records[job.UID]; by == s.control {
@@ -46,7 +46,7 @@ func (s *sim) sees(by *running, job *batchv1.Job) {
 	})
 }
 
-// onStatus checks a status that is written.
+// onStatus checks a written status.
 func (s *sim) onStatus(old, job *batchv1.Job) {
 	s.note("check: status is one that the API server takes", 1)
 	if finished(old) {
@@ -85,10 +85,10 @@ func (s *sim) onStatus(old, job *batchv1.Job) {
 	}
 }
 
-// onUntrack checks that the end of a pod is recorded before its finalizer goes. A pod
-// that is not wanted any more loses it before it is deleted, as in Kubernetes; how it
-// ends meanwhile counts for nothing. Such a pod was seen active when that was planned:
-// either it still is, or the controller lives to delete it.
+// onUntrack checks that a pod's end is recorded before its finalizer is removed. As in
+// Kubernetes, an unwanted pod loses the finalizer before its deletion, and its end
+// counts for nothing. The plan saw such a pod active, so either the pod is still
+// active, or the controller lives to delete it.
 func (s *sim) onUntrack(pod *corev1.Pod) {
 	ref := metav1.GetControllerOf(pod)
 	job, _ := s.server.objects["jobs"][keyOf("ns", ref.Name)].(*batchv1.Job)
@@ -129,7 +129,7 @@ func simIndex(pod *corev1.Pod) int {
 	return i
 }
 
-// onCreate checks a pod that is created beside the others.
+// onCreate checks a created pod against the others.
 func (s *sim) onCreate(pod *corev1.Pod, all []*corev1.Pod) {
 	ref := metav1.GetControllerOf(pod)
 	if s.records[ref.UID].removed {
@@ -164,8 +164,8 @@ func (s *sim) onCreate(pod *corev1.Pod, all []*corev1.Pod) {
 	}
 }
 
-// madeOfWhatWasSeen reports whether the Job wanted such a pod in a version that is not
-// older than the one that the controller was shown before it sent the request.
+// madeOfWhatWasSeen reports whether the Job wanted such a pod in a version at least as
+// new as the one shown to the controller before it sent the request.
 func (s *sim) madeOfWhatWasSeen(pod *corev1.Pod, uid types.UID) bool {
 	least := 0
 	for _, seen := range s.records[uid].seen {
@@ -188,7 +188,7 @@ func (s *sim) madeOfWhatWasSeen(pod *corev1.Pod, uid types.UID) bool {
 	return false
 }
 
-// check checks what is there when all is over.
+// check checks the final state.
 func (s *sim) check() {
 	for i := range 3 {
 		job := s.server.job(fmt.Sprintf("job%d", i))
@@ -228,7 +228,7 @@ func (s *sim) check() {
 	}
 }
 
-// story is what has become of an index, and of the Job around it.
+// story returns the history of an index and of its Job.
 func (s *sim) story(job *batchv1.Job, index int) string {
 	s.server.mu.Lock()
 	defer s.server.mu.Unlock()
@@ -265,7 +265,7 @@ func deref[T any](p *T) (v T) {
 	return v
 }
 
-// indexOf is the index of a pod that once was.
+// indexOf returns the index of a former pod.
 func (s *sim) indexOf(uid types.UID) int {
 	s.server.mu.Lock()
 	defer s.server.mu.Unlock()

@@ -23,12 +23,11 @@ var (
 	simFirst = flag.Uint64("jobcontroller.seed", 1, "seed of the first simulation")
 )
 
-// A simulation runs random Jobs for some minutes of made-up time, while requests are
-// refused, answers are lost, the informers of Jobs and of pods lag, each in its own way,
-// the controller is killed, pods fail and are evicted, Jobs are suspended, resumed and
-// removed, and a quota refuses pods. Then the trouble ends, every pod succeeds, and each
-// Job must come to its end. The server checks every write as it comes. With -short there
-// are few of them.
+// A simulation runs random Jobs for some minutes of virtual time. Requests are refused,
+// answers are lost, and the informers of Jobs and pods lag separately. The controller
+// is killed, pods fail and are evicted, Jobs are suspended, resumed and removed, and a
+// quota refuses pods. Then the trouble ends, every pod succeeds, and each Job must end.
+// The server checks every write. With -short the test runs few Jobs.
 func TestFaultsLoseNoEndAndCountNoneTwice(t *testing.T) {
 	table := map[string]int{}
 	missing := func() []string {
@@ -127,7 +126,7 @@ func (s *sim) run() {
 	s.check()
 }
 
-// begin starts a controller, as faulty as the times are.
+// begin starts a controller, with faults during the trouble.
 func (s *sim) begin() {
 	f := &faults{counts: map[string]int{}}
 	if !s.calm {
@@ -158,7 +157,7 @@ func (s *sim) begin() {
 	}
 }
 
-// kill ends the controller as kill -9 does: nothing gets through any more.
+// kill ends the controller like kill -9, so no further request arrives.
 func (s *sim) kill() {
 	s.control.faults.kill()
 	s.collect()
@@ -212,7 +211,7 @@ func (s *sim) createJob(name string) {
 	}))
 }
 
-// settle ends the trouble and lets everything succeed until all Jobs have ended.
+// settle ends the trouble and lets all pods succeed until all Jobs have ended.
 func (s *sim) settle() {
 	s.collect()
 	s.locked(func() { s.calm = true })

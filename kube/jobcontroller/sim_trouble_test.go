@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// trouble lets one thing happen.
+// trouble causes one incident.
 func (s *sim) trouble() {
 	pods := s.server.pods()
 	var pod *corev1.Pod
@@ -95,7 +95,7 @@ func (s *sim) trouble() {
 	}
 }
 
-// advance takes a pod one step further, as its kubelet does.
+// advance advances a pod by one step, like its kubelet.
 func (s *sim) advance(pod *corev1.Pod, code int32) {
 	s.server.changePod(pod.Name, func(p *corev1.Pod) {
 		switch {
@@ -120,8 +120,8 @@ func (s *sim) advance(pod *corev1.Pod, code int32) {
 	})
 }
 
-// collectGarbage deletes the pods of Jobs that are gone or being deleted, and then these
-// Jobs.
+// collectGarbage deletes the pods of Jobs that are gone or being deleted, and then
+// these Jobs.
 func (s *sim) collectGarbage() {
 	deleting := map[types.UID]string{} // name
 	for i := range 3 {
@@ -152,7 +152,7 @@ func (s *sim) someJob(name string, f func(*batchv1.Job)) {
 	}
 }
 
-// allow is the quota: it counts pods that have not ended and those that are held.
+// allow is the quota. It counts active pods and those with finalizers.
 func (s *sim) allow(*corev1.Pod) error {
 	n := 0
 	for _, pod := range s.server.podsLocked() {

@@ -88,7 +88,7 @@ func (s *jobState) recall(job *batchv1.Job, podsVersion string, logger klog.Logg
 	}
 	stored, there, err := decodeMemory(text, job.UID)
 	if err != nil {
-		logger.Error(err, "the Job's memory cannot be read", "remembered", !first)
+		logger.Error(err, "cannot read the Job's memory", "remembered", !first)
 	}
 	if first || there {
 		s.memory = stored

@@ -22,8 +22,8 @@ func forbidden(why string) error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New(why))
 }
 
-// A quota refuses after the third pod: batches are of 1, 2 and 4 pods, and of the last
-// no more are tried.
+// Creations come in batches of 1, 2 and 4 pods. If a quota refuses pods after the
+// third, the controller stops after that batch.
 func TestCreationsStartSlowly(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		s.allow = func(*corev1.Pod) error {
@@ -131,7 +131,8 @@ func TestConflictIsTriedAgainOnAFreshJob(t *testing.T) {
 	})
 }
 
-// Every answer to a creation is lost, while the informer lags: each pod is created once.
+// Although every answer to a creation is lost and the informer lags, each pod is
+// created once.
 func TestLostAnswersCreateNoPodTwice(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		losing := 6
@@ -155,8 +156,8 @@ func TestLostAnswersCreateNoPodTwice(t *testing.T) {
 	})
 }
 
-// The answer to a creation is lost, and the second attempt is refused by a quota that the
-// first has filled, while the informer lags.
+// While the informer lags, the answer to a creation is lost, and a quota filled by the
+// first attempt refuses the second.
 func TestLostAnswerAndThenAQuotaCreatesNoPodTwice(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		s.allow = func(*corev1.Pod) error {
@@ -179,8 +180,8 @@ func TestLostAnswerAndThenAQuotaCreatesNoPodTwice(t *testing.T) {
 	})
 }
 
-// The answers to all writes of the status are lost: each is found out, and the metrics
-// count every end once.
+// Although all answers to status writes are lost, the controller finds each write, and
+// the metrics count every end once.
 func TestLostAnswersToStatusesAreFoundOut(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		f := &faults{hook: func(_ context.Context, call string) (error, bool) { return nil, call == "PATCH jobs/status" }}
@@ -222,8 +223,8 @@ func TestStatusThatIsSetBackIsTakenAsItIs(t *testing.T) {
 	})
 }
 
-// A client whose requests hang, fail and come back late: ending the controller ends all
-// of it. The bubble fails if a goroutine stays.
+// Ending the controller ends all requests of a client whose requests hang, fail and are
+// carried out late. The bubble fails if a goroutine remains.
 func TestNothingIsLeftWhenRunReturns(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		f := &faults{hook: func(context.Context, string) (error, bool) {
@@ -240,8 +241,8 @@ func TestNothingIsLeftWhenRunReturns(t *testing.T) {
 	})
 }
 
-// Creations take 5 s. A Controller that is to end after 2 s ends when they have, and with
-// the status written: the next one finds nothing under way.
+// Creations take 5 s. A Controller told to end after 2 s waits for them and writes the
+// status, so the next one finds no request under way.
 func TestPassUnderWayEndsBeforeRunReturns(t *testing.T) {
 	for _, test := range []struct {
 		creation, run time.Duration

@@ -15,8 +15,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// memoryText is an annotation as a controller writes it with a status in which so many
-// pods have failed, one after the other.
+// memoryText returns an annotation as written with a status in which so many pods have
+// failed, one after the other.
 func memoryText(t *testing.T, job *batchv1.Job, failed int, last time.Time) string {
 	t.Helper()
 	var m jobpolicy.State
@@ -27,8 +27,8 @@ func memoryText(t *testing.T, job *batchv1.Job, failed int, last time.Time) stri
 	return text
 }
 
-// The last status of an earlier leader is stored after the next one has read the Job: the
-// delay goes on where that status leaves it.
+// The last status of an earlier leader is stored after the next one has read the Job.
+// The delay continues from that status.
 func TestDelayGoesOnAfterALateWriteOfAnotherLeader(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		start(t, s, Options{}, lagging(time.Hour, 0))
@@ -51,7 +51,7 @@ func TestDelayGoesOnAfterALateWriteOfAnotherLeader(t *testing.T) {
 	})
 }
 
-// addPodOf stores a pod of Job a as another controller creates it.
+// addPodOf stores a pod of Job a like another controller.
 func addPodOf(s *apiServer, name string) *corev1.Pod {
 	job := s.job("a")
 	return s.addPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -60,8 +60,8 @@ func addPodOf(s *apiServer, name string) *corev1.Pod {
 	}})
 }
 
-// While this controller stood still another one has counted the end of a pod and taken its
-// finalizer off, and then created or deleted a pod. The informer shows none of it yet.
+// While this controller was paused, another one counted the end of a pod, removed its
+// finalizer, and then created or deleted a pod. The informer does not show this yet.
 func TestWhatAnotherLeaderDidIsNotDoneAgain(t *testing.T) {
 	for _, test := range []struct {
 		name            string
@@ -136,9 +136,9 @@ func TestWhatAnotherLeaderDidIsNotDoneAgain(t *testing.T) {
 	}
 }
 
-// The last requests of the leader before are carried out while the informers of this one
-// start: it sees the Job as they leave it, and the pods as they were before. So it is if
-// somebody has broken the memory, and if there is no room for one.
+// The last requests of the previous leader are carried out while the informers of this
+// one start, so it sees the latest Job and older pods. The same holds if the memory is
+// broken, and without room for a memory.
 func TestLeaderThatStartsCountsNoEndThatTheOneBeforeHasCounted(t *testing.T) {
 	for _, memory := range []string{"fine", "broken", "none"} {
 		bubble(t, func(t *testing.T, s *apiServer) {
@@ -176,7 +176,7 @@ func TestLeaderThatStartsCountsNoEndThatTheOneBeforeHasCounted(t *testing.T) {
 	}
 }
 
-// A leader that starts in quiet times lists the pods of no Job.
+// A leader that starts without late requests lists the pods of no Job.
 func TestLeaderThatStartsListsNothingThatItsInformersShow(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		before := start(t, s, Options{}, nil)
@@ -197,8 +197,8 @@ func TestLeaderThatStartsListsNothingThatItsInformersShow(t *testing.T) {
 	})
 }
 
-// While this controller stood still a user has wanted more pods, and another controller has
-// created them and written the status. Its memory says what this one's does.
+// While this controller was paused, a user requested more pods, and another controller
+// created them and wrote the status. Both controllers have the same memory.
 func TestStatusOfAnotherLeaderIsNoticedWithoutItsMemory(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		start(t, s, Options{}, lagging(0, 20*time.Second))
@@ -224,8 +224,8 @@ func TestStatusOfAnotherLeaderIsNoticedWithoutItsMemory(t *testing.T) {
 	})
 }
 
-// Somebody replaces the Job by a manifest, or breaks the annotation: what is remembered
-// is kept, and written again.
+// If another client replaces the Job by a manifest or breaks the annotation, the
+// controller keeps its memory and writes it again.
 func TestMemoryThatIsTakenAwayIsWrittenAgain(t *testing.T) {
 	for _, text := range []string{"", "{", `{"job":"another","failures":9}`} {
 		bubble(t, func(t *testing.T, s *apiServer) {

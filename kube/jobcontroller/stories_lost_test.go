@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// failingCreations answers the creations of pods with these numbers, counted from 1, with
-// an error, and does not carry them out.
+// failingCreations answers the creations of pods with these numbers, from 1, with an
+// error, and does not carry them out.
 func failingCreations(s *apiServer, err error, numbers ...int) *faults {
 	sent := 0
 	return &faults{hook: func(_ context.Context, call string) (error, bool) {
@@ -33,7 +33,7 @@ func failingCreations(s *apiServer, err error, numbers ...int) *faults {
 	}}
 }
 
-// lostName is the name of the one creation of a Job that had no answer.
+// lostName returns the name of the only unanswered creation of a Job.
 func lostName(t *testing.T, c *running, job *batchv1.Job) string {
 	t.Helper()
 	lost := c.states.of(keyOf(job.Namespace, job.Name), job.UID).unsure.creations
@@ -43,9 +43,8 @@ func lostName(t *testing.T, c *running, job *batchv1.Job) string {
 	return lost[0].name
 }
 
-// The first creation fails before anything is stored, with an answer that leaves that
-// open or one that does not. Before it is made again the Job has become one that wants no
-// pod: none is created.
+// The first creation fails before anything is stored, with an answer that shows this or
+// not. Meanwhile the Job no longer wants a pod, so no pod is created.
 func TestFailedCreationIsMadeAgainOnlyIfTheJobStillWantsIt(t *testing.T) {
 	changes := map[string]func(*batchv1.Job){
 		"suspended": func(j *batchv1.Job) { j.Spec.Suspend = new(true) },
@@ -70,9 +69,9 @@ func TestFailedCreationIsMadeAgainOnlyIfTheJobStillWantsIt(t *testing.T) {
 	}
 }
 
-// A queueing system suspends the Job, changes its template and resumes it, after a
-// creation has failed: the pod is made from the new template, under the name of the one
-// that may still come.
+// After a failed creation, a queueing system suspends the Job, changes its template and
+// resumes it. The pod is made from the new template, with the name of the one that may
+// still come.
 func TestCreationIsMadeAgainWithTheTemplateOfItsJob(t *testing.T) {
 	for why, err := range map[string]error{"refused by a webhook": errWebhook, "without an answer": apierrors.NewTimeoutError("late", 0)} {
 		bubble(t, func(t *testing.T, s *apiServer) {
@@ -95,9 +94,9 @@ func TestCreationIsMadeAgainWithTheTemplateOfItsJob(t *testing.T) {
 	}
 }
 
-// A creation is carried out 40 s after its answer was lost. Until then the suspended Job
-// does not say that it is: its template could be changed. The pod is one of the Job, and
-// is deleted.
+// A creation is carried out 40 s after its answer was lost. Until then the suspended
+// Job does not become Suspended, because its template could be changed. The pod belongs
+// to the Job, and is deleted.
 func TestPodThatComesLateIsTheJobs(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		c := start(t, s, Options{}, failingCreations(s, apierrors.NewTimeoutError("late", 0), 1))
@@ -119,9 +118,10 @@ func TestPodThatComesLateIsTheJobs(t *testing.T) {
 	})
 }
 
-// Of three indexes one has a pod, and the creations of two had no answer. Then the Job is
-// scaled to one index, whose pod fails. It is replaced once the others cannot come any
-// more: there would be more pods than wanted. Scaled up again, they have their names.
+// Of three indexes one has a pod, and the creations of two had no answer. The Job is
+// scaled to one index, whose pod fails. Its replacement waits until the other two can
+// no longer come, because there would be more pods than wanted. After scaling up again
+// the two have their names.
 func TestUnwantedLostCreationsHoldOthersBack(t *testing.T) {
 	for _, up := range []bool{false, true} {
 		bubble(t, func(t *testing.T, s *apiServer) {
@@ -157,8 +157,8 @@ func TestUnwantedLostCreationsHoldOthersBack(t *testing.T) {
 	}
 }
 
-// A creation that has no answer and is not wanted any more delays the end of the Job for
-// as long as its pod may come, and no longer.
+// An unwanted creation without an answer delays the end of the Job only as long as its
+// pod may come.
 func TestLostCreationIsGivenUp(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		start(t, s, Options{}, failingCreations(s, apierrors.NewServiceUnavailable("down"), 1))
@@ -176,8 +176,8 @@ func TestLostCreationIsGivenUp(t *testing.T) {
 	})
 }
 
-// An API server that is busy asks to be asked again in a second. Meanwhile the Job is
-// suspended: client-go repeats no creation by itself.
+// A busy API server asks to be asked again in a second. Meanwhile the Job is suspended.
+// client-go does not repeat the creation.
 func TestCreationIsNotRepeatedByTheClient(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		f := failingCreations(s, apierrors.NewTooManyRequests("busy", 1), 1)
@@ -194,8 +194,8 @@ func TestCreationIsNotRepeatedByTheClient(t *testing.T) {
 	})
 }
 
-// The name of a creation whose answer was lost is that of another's pod: the Job's is
-// created under another name, also if the first attempt to do so has no answer.
+// If the name of a creation without an answer belongs to another pod, the Job's pod
+// gets another name, even if the first attempt with that has no answer.
 func TestLostCreationWhoseNameIsTakenIsMadeUnderAnother(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		c := start(t, s, Options{}, failingCreations(s, apierrors.NewServiceUnavailable("down"), 1, 3))

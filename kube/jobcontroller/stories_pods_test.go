@@ -113,8 +113,8 @@ func TestJobThatIsBeingDeletedAdoptsNothing(t *testing.T) {
 	})
 }
 
-// The finalizers of pods whose Job is gone or has ended go; those of Jobs that go on, or
-// that are others', stay.
+// Pods of deleted and finished Jobs lose their finalizers. Those of unfinished Jobs and
+// of other controllers keep them.
 func TestOrphansLoseTheirFinalizers(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		pod := func(name string, job *batchv1.Job) *corev1.Pod {
@@ -151,8 +151,8 @@ func TestOrphansLoseTheirFinalizers(t *testing.T) {
 	})
 }
 
-// The informer of Jobs is an hour behind that of pods: a Job that it does not show may
-// be there.
+// The informer of Jobs is an hour behind that of pods, so a Job that it lacks may
+// exist.
 func TestPodOfAJobThatIsNotSeenYetIsNoOrphan(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		start(t, s, Options{}, lagging(time.Hour, 0))
@@ -198,8 +198,8 @@ func TestGoneJobsStayFew(t *testing.T) {
 	}
 }
 
-// A pod that has ended is adopted, counted and released. The informer shows all of that
-// late: it is not done again.
+// A pod that has ended is adopted, counted and released only once, although the
+// informer shows each step late.
 func TestPodThatHasEndedIsAdoptedAndCountedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		start(t, s, Options{}, lagging(0, 20*time.Second))
@@ -224,8 +224,8 @@ func TestPodThatHasEndedIsAdoptedAndCountedOnce(t *testing.T) {
 	})
 }
 
-// A pod that is adopted and that is one too many loses its finalizer and is deleted. While
-// the informer does not show that, it is not adopted again.
+// A surplus pod is adopted, loses its finalizer and is deleted. It is not adopted again
+// while the informer lags.
 func TestSurplusPodIsAdoptedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		start(t, s, Options{}, lagging(0, 20*time.Second))

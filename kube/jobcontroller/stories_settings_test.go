@@ -9,8 +9,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// Three failures in a row: the fourth attempt comes 40 s after the third failure, also
-// if another controller has taken over in between.
+// After three failures in a row, the fourth attempt comes 40 s after the third failure,
+// even if another controller has taken over in between.
 func TestMemorySurvivesAChangeOfLeader(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		first := start(t, s, Options{}, nil)

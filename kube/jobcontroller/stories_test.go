@@ -13,12 +13,12 @@ import (
 
 var verbose = flag.Bool("jobcontroller.log", false, "show the controller's log")
 
-// lagging are informers that lag by so much, each of its own.
+// lagging returns informers with the given lags.
 func lagging(jobs, pods time.Duration) *faults {
 	return &faults{lag: map[string]time.Duration{"jobs": jobs, "pods": pods}}
 }
 
-// endAll ends all pods that have not.
+// endAll ends all unfinished pods.
 func endAll(s *apiServer, code int32) (n int) {
 	for _, p := range s.pods() {
 		if !ended(p) && p.DeletionTimestamp == nil {

@@ -25,8 +25,8 @@ func deadlineExceeded(job *batchv1.Job, kind batchv1.JobConditionType) bool {
 	return false
 }
 
-// A webhook that fails answers every creation with an internal error: nothing is
-// carried out, and the Job fails by its deadline.
+// A broken webhook answers every creation with an internal error. No pod is created,
+// and the Job fails at its deadline.
 func TestBrokenWebhookKeepsNoJobFromItsDeadline(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
@@ -43,7 +43,7 @@ func TestBrokenWebhookKeepsNoJobFromItsDeadline(t *testing.T) {
 	})
 }
 
-// No creation is carried out or answered: they are given up in the end, and not before.
+// No creation is carried out or answered. The controller gives up after the time limit.
 func TestCreationsWithoutAnAnswerEnd(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		s.allow = func(*corev1.Pod) error { return forbidden("nobody hears this") }
@@ -60,8 +60,8 @@ func TestCreationsWithoutAnAnswerEnd(t *testing.T) {
 	})
 }
 
-// failingDeletions answers deletions of pods with an internal error while they are broken,
-// which the server's lock guards.
+// failingDeletions answers deletions of pods with an internal error while broken is
+// set, guarded by the server's lock.
 func failingDeletions(s *apiServer, broken *bool) *faults {
 	return &faults{hook: func(_ context.Context, call string) (error, bool) {
 		s.mu.Lock()
@@ -73,8 +73,8 @@ func failingDeletions(s *apiServer, broken *bool) *faults {
 	}}
 }
 
-// A webhook that fails answers every deletion with an internal error. Once it is mended
-// the pods are deleted that are not wanted, and no others.
+// A broken webhook answers every deletion with an internal error. Once it is repaired,
+// exactly the unwanted pods are deleted.
 func TestDeletionsThatEndInInternalErrorsAreMadeInTheEnd(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		broken := true
@@ -102,8 +102,8 @@ func TestDeletionsThatEndInInternalErrorsAreMadeInTheEnd(t *testing.T) {
 	})
 }
 
-// The informer misses a Job's deletion and shows another Job of the same name: the pods
-// of the first one lose their finalizers, and the second one runs.
+// The informer misses a Job's deletion and shows another Job of the same name. The pods
+// of the first lose their finalizers, and the second runs.
 func TestJobThatTakesTheNameOfAnotherIsNotTakenForIt(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		start(t, s, Options{}, nil)
@@ -129,8 +129,8 @@ func TestJobThatTakesTheNameOfAnotherIsNotTakenForIt(t *testing.T) {
 	})
 }
 
-// A pod that nothing controls is seen before the Job that selects it: its finalizer
-// stays on, and the Job adopts it.
+// A pod without a controller appears before the Job that selects it. The pod keeps its
+// finalizer, and the Job adopts it.
 func TestPodOfAJobThatIsNotSeenYetKeepsItsFinalizer(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		s.onUntrack = func(pod *corev1.Pod) { t.Errorf("pod %s loses its finalizer", pod.Name) }
@@ -147,10 +147,10 @@ func TestPodOfAJobThatIsNotSeenYetKeepsItsFinalizer(t *testing.T) {
 	})
 }
 
-// Every deletion of a pod ends in an internal error. As with Kubernetes' own controller,
-// whose syncJob drops its decision then, the Job does not say that it will fail while its
-// pod runs on; ends are recorded meanwhile. Once the pod is deleted, or has ended by
-// itself, the Job fails by its deadline.
+// Every deletion of a pod ends in an internal error. As with Kubernetes' own
+// controller, whose syncJob then drops its decision, the Job does not announce its
+// failure while its pod runs. Ends are recorded meanwhile. Once the pod is deleted or
+// has ended by itself, the Job fails because of its deadline.
 func TestJobFailsByItsDeadlineWhenItsPodsCanBeDeleted(t *testing.T) {
 	for _, test := range []struct {
 		name string

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 )
 
-// leaveRoom gives a Job annotations of others that leave so many bytes.
+// leaveRoom gives a Job annotations that leave so many bytes.
 func leaveRoom(j *batchv1.Job, bytes int) {
 	const name = "example.com/long"
 	if j.Annotations == nil {
@@ -26,9 +26,9 @@ func leaveRoom(j *batchv1.Job, bytes int) {
 	j.Annotations[name] = strings.Repeat("x", validation.TotalAnnotationSizeLimitB-len(name)-bytes)
 }
 
-// A Job has hardly any room for annotations. It is run as Kubernetes runs it: its pods
-// are counted, released and replaced, and delays start over with the next leader. One
-// Event says so, whoever leads, also if there was room at first.
+// A Job has hardly any room for annotations. The controller runs it like Kubernetes,
+// counts, releases and replaces its pods, and delays start over with the next leader. A
+// single Event reports this under any leader, even if the room was filled later.
 func TestJobWithoutRoomForItsMemoryIsRunWithoutOne(t *testing.T) {
 	seen := map[string]int{}
 	for _, room := range []int{0, len(AnnotationMemory), 80, 1000} {
@@ -73,8 +73,8 @@ func TestJobWithoutRoomForItsMemoryIsRunWithoutOne(t *testing.T) {
 	}
 }
 
-// Somebody makes room: the memory is written from then on. When there is none again, no
-// Event repeats what one has said.
+// Once room becomes free the memory is written. If the room is filled again, the Event
+// is not repeated.
 func TestMemoryIsWrittenOnceThereIsRoom(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		start(t, s, Options{}, nil)
@@ -100,8 +100,8 @@ func TestMemoryIsWrittenOnceThereIsRoom(t *testing.T) {
 	})
 }
 
-// For ten minutes no status can be written. Each attempt is an Event and counts; when the
-// cause is gone the Job goes on within seconds.
+// For ten minutes no status can be written. Each attempt is an Event and counts.
+// Afterwards the Job continues within seconds.
 func TestStatusThatCannotBeWrittenIsReported(t *testing.T) {
 	for outcome, err := range map[string]error{"refused": forbidden("no right to"), "unanswered": apierrors.NewTimeoutError("late", 0)} {
 		bubble(t, func(t *testing.T, s *apiServer) {
@@ -138,7 +138,7 @@ func TestStatusThatCannotBeWrittenIsReported(t *testing.T) {
 	}
 }
 
-// For minutes the API server answers nothing but watches. Then the Job goes on within
+// For minutes the API server answers only watches. Afterwards the Job continues within
 // seconds.
 func TestJobGoesOnSoonAfterAnOutage(t *testing.T) {
 	for _, outage := range []time.Duration{600 * time.Second, 620 * time.Second, 640 * time.Second} {
@@ -171,8 +171,8 @@ func TestJobGoesOnSoonAfterAnOutage(t *testing.T) {
 	}
 }
 
-// The API server is newer than client-go: what only it knows reaches the pods, and stays
-// in the status and in its conditions.
+// Fields of a newer API server unknown to client-go reach the pods, and stay in the
+// status and its conditions.
 func TestFieldsThatOnlyTheServerKnowsSurvive(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		s.onJob = func(job *batchv1.Job) {
@@ -221,8 +221,9 @@ func TestFieldsThatOnlyTheServerKnowsSurvive(t *testing.T) {
 	})
 }
 
-// The template is read where it is stored. If the Job was changed since it was seen, that
-// Job is planned on, and no pod of it is made from an older template.
+// The template is read from the API server. If the Job has changed since it was
+// observed, the controller plans on the new Job, and makes no pod from an older
+// template.
 func TestTemplateOfALaterJobIsNotMixedWithAnOlderPlan(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		start(t, s, Options{}, lagging(time.Hour, 0))

@@ -129,7 +129,7 @@ func (p *pass) observe(ctx context.Context) (jobpolicy.Input, error) {
 	now, s := p.options.Clock.Now(), p.state
 	open, givenUp := s.expected.settle(byUID, version, now)
 	if givenUp > 0 {
-		klog.FromContext(ctx).Error(nil, "creations or deletions of pods were not seen in time and are given up", "pods", givenUp, "after", expectationsEnd)
+		klog.FromContext(ctx).Error(nil, "giving up on creations or deletions of pods that did not appear in the informer", "pods", givenUp, "after", expectationsEnd)
 	}
 	switch {
 	case open > 0 && s.listed != nil:
@@ -150,7 +150,7 @@ func (p *pass) observe(ctx context.Context) (jobpolicy.Input, error) {
 // expectLost checks for the pods of creations without an answer.
 func (p *pass) expectLost(ctx context.Context) {
 	if n := p.state.unsure.settle(p.job.UID, p.shown, p.options.Clock.Now()); n > 0 {
-		klog.FromContext(ctx).Error(nil, "creations of pods had no answer and were not seen in time, and are given up", "pods", n, "after", expectationsEnd)
+		klog.FromContext(ctx).Error(nil, "giving up on unanswered creations of pods that did not appear in the informer", "pods", n, "after", expectationsEnd)
 	}
 	if len(p.state.unsure.creations) > 0 {
 		p.enqueue(p.key, expectationsEnd)
@@ -178,7 +178,7 @@ func (p *pass) plan(ctx context.Context, in *jobpolicy.Input) (jobpolicy.Plan, e
 		}
 		in.Job = convert.Job(fresh)
 		if plan, err = p.engine.Plan(*in); err == nil && plan.RequeueReason == jobpolicy.RequeueStaleJob {
-			klog.FromContext(ctx).Info("the status was set back and is taken as it is", "notes", plan.Notes)
+			klog.FromContext(ctx).Info("accepting a status that another writer has set back", "notes", plan.Notes)
 			in.State.Written = jobpolicy.State{}.Written
 			plan, err = p.engine.Plan(*in)
 		}

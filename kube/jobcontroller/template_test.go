@@ -20,8 +20,8 @@ import (
 	"github.com/restartkit/restart/kube/convert"
 )
 
-// A pod of the template as it is stored is the one of client-go's template, and has what
-// client-go does not know.
+// A pod made from the stored template equals one from client-go's template, plus the
+// fields unknown to client-go.
 func TestPodOfTheStoredTemplateIsThatOfClientGo(t *testing.T) {
 	variables := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -106,7 +106,7 @@ func (p *pass) resolveWrite(ctx context.Context) (done bool, err error) {
 	w := p.state.unsure.write
 	fresh, err := p.freshJob(ctx, w.job)
 	if err != nil {
-		return false, fmt.Errorf("a write of the status had no answer: %w", err)
+		return false, fmt.Errorf("unanswered write of the status: %w", err)
 	}
 	p.state.unsure.write = nil
 	if !w.is(fresh) {

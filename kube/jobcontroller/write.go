@@ -159,7 +159,7 @@ func (p *pass) annotate(ctx context.Context, job *batchv1.Job, memory jobpolicy.
 	}
 	text, err := encodeMemory(memory, roomForMemory(job.Annotations), func(uid string) bool { return held[uid] })
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "the memory is not written")
+		klog.FromContext(ctx).Error(err, "cannot write the memory")
 	}
 	if text != "" {
 		if job.Annotations == nil {
@@ -172,6 +172,6 @@ func (p *pass) annotate(ctx context.Context, job *batchv1.Job, memory jobpolicy.
 	if !p.state.toldNoRoom {
 		p.state.toldNoRoom = true
 		p.events.Eventf(job, corev1.EventTypeWarning, "NoRoomForMemory",
-			"The Job's other annotations leave no room for %s: delays of failed pods start over when the controller restarts", AnnotationMemory)
+			"The Job's other annotations leave no room for %s, so delays of failed pods start over when the controller restarts", AnnotationMemory)
 	}
 }

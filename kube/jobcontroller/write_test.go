@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawWritten draws what a controller writes of a Job. Conditions of a type may be there
-// more than once only if twice is true.
+// drawWritten draws the parts of a Job that a controller writes. Condition types repeat
+// only if twice is true.
 func drawWritten(t *rapid.T, label string, twice bool) *batchv1.Job {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "7"}}
 	number := func(name string) int32 { return int32(rapid.IntRange(0, 2).Draw(t, label+" "+name)) }
@@ -51,7 +51,7 @@ func drawWritten(t *rapid.T, label string, twice bool) *batchv1.Job {
 	return job
 }
 
-// A patch makes the one of the other, and leaves alone what it does not know.
+// A patch turns one status into the other, and preserves unknown fields.
 func TestStatusPatchMakesTheOneOfTheOther(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		checkPatch(t, drawWritten(t, "from", rapid.Bool().Draw(t, "twice from")), drawWritten(t, "to", rapid.Bool().Draw(t, "twice to")))

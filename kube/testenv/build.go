@@ -31,12 +31,11 @@ type Programs struct {
 	Etcd, Server string
 }
 
-// Build returns the programs of an Environment, making missing ones. It builds
-// kube-apiserver with the go command, and takes etcd from PATH or from Debian's
-// package, with apt-get and dpkg. The programs stay in the user's cache folder or, if
-// the environment names none, in a temporary folder private to the user. Processes
-// building at the same time wait for each other. log receives a line for each slow step
-// and may be nil.
+// Build returns the programs of an Environment. If missing, it builds kube-apiserver
+// with the go command, and takes etcd from PATH or from Debian's package, with apt-get
+// and dpkg. The programs stay in the user's cache folder or, without one, in a private
+// temporary folder. Concurrent builds wait for each other. log receives a line for each
+// slow step and may be nil.
 func Build(ctx context.Context, log io.Writer) (Programs, error) {
 	etcd, err := exec.LookPath("etcd")
 	if err != nil {
@@ -52,8 +51,7 @@ func Build(ctx context.Context, log io.Writer) (Programs, error) {
 	return Programs{Etcd: etcd, Server: server}, nil
 }
 
-// BuildKubernetes returns the path of kube-apiserver or kubectl, building it if
-// missing.
+// BuildKubernetes is like Build for one program, kube-apiserver or kubectl.
 func BuildKubernetes(ctx context.Context, program string, log io.Writer) (string, error) {
 	return cached(ctx, log, program, buildKubernetes)
 }
@@ -79,13 +77,13 @@ func cached(ctx context.Context, log io.Writer, program string, make func(ctx co
 	}
 	defer lock.Close() // unlocks
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return "", fmt.Errorf("lock of %s: %w", program, err)
+		return "", fmt.Errorf("locking %s: %w", program, err)
 	}
 	if _, err := os.Stat(path); err == nil {
 		return path, nil // another process made it meanwhile
 	}
 	if log != nil {
-		fmt.Fprintf(log, "making %s in %s, once\n", program, cache)
+		fmt.Fprintf(log, "making %s in %s, only this time\n", program, cache)
 	}
 	dir, err := os.MkdirTemp(cache, program+"-")
 	if err != nil {
@@ -114,7 +112,7 @@ func cacheDir() (string, error) {
 		return "", err
 	}
 	if s, ok := info.Sys().(*syscall.Stat_t); !ok || int(s.Uid) != os.Getuid() || !info.IsDir() || info.Mode().Perm() != 0o700 {
-		return "", fmt.Errorf("%s is no folder for this user alone; set HOME or XDG_CACHE_HOME", dir)
+		return "", fmt.Errorf("%s is not a folder private to this user; set HOME or XDG_CACHE_HOME", dir)
 	}
 	return dir, nil
 }

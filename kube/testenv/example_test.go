@@ -33,7 +33,7 @@ func Example() {
 	ended := make(chan error)
 	go func() { ended <- kubelet.Run(ctx) }()
 	fmt.Println("try kubectl --kubeconfig", env.Kubeconfig())
-	// … what is to be tried …
+	// … code under test …
 	cancel()
 	<-ended
 }

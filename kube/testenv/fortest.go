@@ -14,8 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// EnvVar is the environment variable that must be 1 for ForTest and StartForTest to run
-// the test.
+// EnvVar must be 1 in the environment, or ForTest and StartForTest skip the test.
 const EnvVar = "RESTART_TESTENV"
 
 // shared is the Environment of all tests of this process. The guard stops it when the
@@ -24,9 +23,9 @@ var shared = sync.OnceValues(func() (*Environment, error) {
 	return Start(context.Background(), Options{Log: os.Stderr})
 })
 
-// ForTest returns the Environment shared by all tests of this process, starting it on
-// the first call. It skips the test unless EnvVar is set. Parallel tests should use a
-// namespace each, and tests that restart etcd StartForTest.
+// ForTest returns the Environment shared by all tests of this process, or skips the
+// test unless EnvVar is set. Tests should use a namespace each, and StartForTest to
+// restart etcd.
 func ForTest(t testing.TB) *Environment {
 	t.Helper()
 	skipUnlessWanted(t)
@@ -37,8 +36,8 @@ func ForTest(t testing.TB) *Environment {
 	return env
 }
 
-// StartForTest starts an Environment for this test alone and stops it afterwards. It
-// skips the test unless EnvVar is set.
+// StartForTest starts an Environment and stops it after the test, or skips the test
+// unless EnvVar is set.
 func StartForTest(t testing.TB, o Options) *Environment {
 	t.Helper()
 	skipUnlessWanted(t)
@@ -57,12 +56,11 @@ func StartForTest(t testing.TB, o Options) *Environment {
 func skipUnlessWanted(t testing.TB) {
 	t.Helper()
 	if os.Getenv(EnvVar) != "1" {
-		t.Skipf("needs an API server: %s=1 builds and starts one", EnvVar)
+		t.Skipf("needs an API server; set %s=1 to build and start one", EnvVar)
 	}
 }
 
-// Namespace creates a namespace named after the test and returns its name. The
-// namespace remains until the Environment ends.
+// Namespace creates a namespace named after the test and returns its name.
 func (e *Environment) Namespace(t testing.TB) string {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(e.Config())

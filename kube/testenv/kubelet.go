@@ -25,20 +25,18 @@ import (
 type KubeletOptions struct {
 	Config    *rest.Config // required
 	Namespace string       // namespace of its pods; "" means all
-	// Script decides the outcome of a pod. It is called once for each pod, from several
-	// goroutines, and must not change the pod. Nil means that pods succeed at once.
+	// Script returns the outcome of a pod, once for each pod. It must be safe for
+	// concurrent use and must not modify the pod. Nil means that pods succeed at once.
 	Script  func(pod *corev1.Pod) Outcome
 	Node    string           // name of the node; "" means testenv
 	Workers int              // pods handled at once; 0 means 8
 	Clock   clock.WithTicker // for timestamps and waits; nil means the real clock
 }
 
-// Kubelet stands in for the scheduler and a node. It binds each pod to the node and
-// reports that the pod runs and ends according to its [Outcome], without any processes.
-// A deleted pod becomes Failed within its grace period and is removed unless finalizers
-// keep it. An unbound deleted pod is left to the server. Failed calls are retried.
-//
-// A Kubelet is safe for concurrent use by multiple goroutines.
+// Kubelet simulates the scheduler and a node, without running containers. It binds each
+// pod and reports its [Outcome]. A deleted pod becomes Failed within its grace period
+// and is removed unless finalizers keep it. The server removes unbound ones. Failed
+// calls are retried. A Kubelet is safe for concurrent use by multiple goroutines.
 type Kubelet struct {
 	options KubeletOptions
 	client  kubernetes.Interface
@@ -51,12 +49,12 @@ type Kubelet struct {
 	runs map[types.UID]*podRun
 }
 
-// KubeletCounts are the numbers of steps a Kubelet has made.
+// KubeletCounts are numbers of steps.
 type KubeletCounts struct {
 	Bound, Started, Ended, Stopped, Removed int64
 }
 
-// NewKubelet returns a Kubelet. Call its Run method to start it.
+// NewKubelet returns a Kubelet, to be started with Run.
 func NewKubelet(o KubeletOptions) (*Kubelet, error) {
 	if o.Config == nil {
 		return nil, errors.New("testenv: NewKubelet: Config is missing")
@@ -90,8 +88,8 @@ func NewKubelet(o KubeletOptions) (*Kubelet, error) {
 	}, nil
 }
 
-// Run runs pods until ctx ends and waits for its goroutines to end. It can be called
-// only once. Pods keep their state.
+// Run runs pods until ctx is done, and waits for its goroutines. It can be called only
+// once.
 func (k *Kubelet) Run(ctx context.Context) error {
 	enqueue := func(object any) {
 		if name, err := cache.DeletionHandlingObjectToName(object); err == nil {
@@ -123,7 +121,7 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	return nil
 }
 
-// Counts returns the numbers of steps so far.
+// Counts returns the steps so far.
 func (k *Kubelet) Counts() KubeletCounts {
 	return KubeletCounts{
 		Bound:   k.counts[stepBind].Load(),

@@ -7,16 +7,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Outcome scripts one pod. With the zero value the pod runs and succeeds at once.
+// Outcome scripts a pod. With the zero value it runs and succeeds at once.
 type Outcome struct {
-	Pending bool          // stay Pending until deleted, as if no node took the pod
-	Start   time.Duration // from first seeing the pod until it runs
+	Pending bool          // stay Pending until deleted
+	Start   time.Duration // delay before it runs
 	Forever bool          // run until deleted
-	Run     time.Duration // how long the pod runs, unless Forever
-	Direct  bool          // end without a node or Running, with one write instead of three
+	Run     time.Duration // how long it runs, unless Forever
+	Direct  bool          // end with one write, without a node or Running
 
-	ExitCodes  []int32               // of the containers in order; missing ones are 0
-	Phase      corev1.PodPhase       // final phase; empty means Failed if an exit code is not 0, else Succeeded
+	ExitCodes  []int32               // of the containers; missing ones are 0
+	Phase      corev1.PodPhase       // final phase; empty means Succeeded or, with an exit code other than 0, Failed
 	Reason     string                // of the final status, such as Evicted
 	Message    string                // of the final status
 	Conditions []corev1.PodCondition // of the final status, such as DisruptionTarget

@@ -98,7 +98,7 @@ func (g *guard) start(name, program string, args ...string) (*process, error) {
 	}()
 	if err != nil { // the guard is gone, so nothing would end the process after this one
 		p.kill()
-		return nil, fmt.Errorf("the guard of %s: %w", name, err)
+		return nil, fmt.Errorf("guard of %s: %w", name, err)
 	}
 	return p, nil
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// script writes a program of the shell.
+// script writes a shell script.
 func script(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
@@ -34,7 +34,7 @@ func TestProgramThatEndsIsTriedAgain(t *testing.T) {
 	}
 }
 
-// The rm of the test fails as one does that meets a file written meanwhile.
+// The test's rm fails as if a file had been written meanwhile.
 func TestGuardRemovesTheFolderOrSaysSo(t *testing.T) {
 	rm, err := exec.LookPath("rm")
 	if err != nil {

@@ -1,21 +1,17 @@
 // Package testenv runs a Kubernetes API server for tests and experiments. It starts
-// etcd and kube-apiserver on loopback, with free ports, generated certificates and a
-// temporary folder. It starts no scheduler, controllers or nodes, but a [Kubelet] can
-// run pods by a script.
+// etcd and kube-apiserver on loopback, without a scheduler, controllers or nodes. A
+// [Kubelet] runs pods by a script. The package requires Unix.
 //
-// [Build] builds kube-apiserver from its Go module, which takes minutes the first time,
-// and gets etcd from Debian. Both stay in the user's cache folder or, without one, in a
-// temporary folder.
+// The first start builds kube-apiserver, which takes minutes; see [Build].
 //
-// [ForTest] returns an Environment shared by all tests of the process, and skips the
-// test unless [EnvVar] is set:
+// [ForTest] returns an Environment shared by all tests of the process:
 //
 //	env := testenv.ForTest(t)
 //	client := kubernetes.NewForConfigOrDie(env.Config())
 //	namespace := env.Namespace(t)
 //
 // When the process that called [Start] ends, even if it is killed, a guard process
-// kills etcd and kube-apiserver and removes their folder. The package requires Unix.
+// kills etcd and kube-apiserver and removes their folder.
 package testenv
 
 import (
@@ -37,9 +33,9 @@ import (
 
 // Options configure an Environment. The zero value is ready to use.
 type Options struct {
-	Flags        []string        // extra flags of kube-apiserver, overriding earlier ones; an invalid flag fails after five tries
-	FeatureGates map[string]bool // of kube-apiserver, where they differ from its defaults
-	Log          io.Writer       // receives a line for each slow step, such as a build; may be nil
+	Flags        []string        // extra flags of kube-apiserver; later ones override earlier ones
+	FeatureGates map[string]bool // of kube-apiserver
+	Log          io.Writer       // receives a line for each slow step; may be nil
 }
 
 // Environment is a running API server. Create one with [Start].
@@ -47,7 +43,7 @@ type Options struct {
 // Its only user is in the group system:masters. RBAC is on. The admission plugin
 // ServiceAccount is off, so pods keep the service account they name and get no token.
 // Without controllers, deleted namespaces stay terminating, dependents of deleted
-// owners remain, and a quota holds the counts that the test writes to its status.
+// owners remain, and tests must write the counts of quotas.
 //
 // An Environment is safe for concurrent use by multiple goroutines.
 type Environment struct {
@@ -64,9 +60,9 @@ type Environment struct {
 	stopped      bool
 }
 
-// Start builds missing programs, starts etcd and kube-apiserver, and returns when the
-// server is ready. The caller must call Stop. If ctx ends first or five tries fail,
-// Start leaves nothing running, and its error quotes the end of the program's log.
+// Start calls Build, starts etcd and kube-apiserver, and returns when the server is
+// ready. The caller must call Stop. If five tries fail or ctx ends first, Start leaves
+// nothing running, and its error quotes the end of the program's log.
 func Start(ctx context.Context, o Options) (*Environment, error) {
 	programs, err := Build(ctx, o.Log)
 	if err != nil {
@@ -125,7 +121,7 @@ func startOnce(ctx context.Context, programs Programs, o Options) (_ *Environmen
 	return e, nil
 }
 
-// Config returns a new client configuration for the server, without a rate limit.
+// Config returns a new client configuration, without a rate limit.
 func (e *Environment) Config() *rest.Config {
 	return &rest.Config{
 		Host:            e.serverURL,
@@ -140,8 +136,8 @@ func (e *Environment) Kubeconfig() string {
 	return filepath.Join(e.dir, "kubeconfig")
 }
 
-// RestartEtcd kills etcd, as a crash would, restarts it on the same data, and returns
-// when the server is ready again. Calls may fail until shortly after.
+// RestartEtcd kills etcd, restarts it with the same data, and returns when the server
+// is ready. Calls may fail until shortly after.
 func (e *Environment) RestartEtcd(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -161,7 +157,7 @@ func (e *Environment) RestartEtcd(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends both programs and removes their folder. Further calls are no-ops.
+// Stop kills both programs and removes their folder. Further calls are no-ops.
 func (e *Environment) Stop() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -64,7 +64,7 @@ func TestBadFlagIsAnErrorWithTheServersWords(t *testing.T) {
 	}
 }
 
-// The test runs itself as the process that is killed.
+// The test runs itself as the killed process.
 func TestKilledProcessLeavesNothing(t *testing.T) {
 	if os.Getenv("TESTENV_VICTIM") == "1" {
 		env, err := Start(t.Context(), Options{})
@@ -110,7 +110,7 @@ func TestKilledProcessLeavesNothing(t *testing.T) {
 	}
 }
 
-// runs reports whether a process is there and no zombie.
+// runs reports whether a process exists and is no zombie.
 func runs(id int) bool {
 	if syscall.Kill(id, 0) != nil {
 		return false
@@ -224,7 +224,8 @@ func TestKubeletRunsPodsByTheirScript(t *testing.T) {
 		t.Errorf("pending: %+v", pending.Status)
 	}
 	want := KubeletCounts{Bound: 5, Started: 5, Ended: 4, Stopped: 2, Removed: 2}
-	// The server has done everything. The kubelet counts a step once it has the answer.
+	// The server has done everything, and the kubelet counts a step once it has the
+	// answer.
 	for give := time.Now().Add(2 * time.Minute); kubelet.Counts() != want && time.Now().Before(give); {
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -6,20 +6,20 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// Class describes how retrying affects an error. Callers may define more classes.
+// Class groups errors by the wait before a retry. Callers may define more classes.
 type Class string
 
 // The classes of ClassOf, in ascending order of the wait they require.
 const (
 	Success  Class = ""         // no error
 	Terminal Class = "Terminal" // a retry fails the same way until the object changes
-	Conflict Class = "Conflict" // stale read: somebody else wrote, or the cache lags
+	Conflict Class = "Conflict" // the object was changed by another client, or the cache lags
 	Retry    Class = "Retry"    // any other error
-	Busy     Class = "Busy"     // the server is overloaded, and may have said for how long
+	Busy     Class = "Busy"     // the server is overloaded, and may send Retry-After
 )
 
-// ClassOf returns the class of an error from the API server's status in it. Of joined
-// or aggregated errors, the class with the longest wait counts.
+// ClassOf returns the class of the API server's status in an error. Of joined or
+// aggregated errors, the class with the longest wait counts.
 //
 // Terminal errors are requests that the server finds invalid, malformed, too large or
 // unsupported. Forbidden is not Terminal, because a quota may be raised. ClassOf does
@@ -84,8 +84,7 @@ func rank(c Class) int {
 }
 
 // Policies returns a RestarterOptions.PolicyFor that selects a curve by class. A class
-// without a curve, or with an invalid one, uses the Restarter's. All classes share one
-// count of failures.
+// without a valid curve uses the Restarter's. All classes share one count of failures.
 func Policies[T comparable](curves map[Class]backoff.Policy) func(T, backoff.Exit) backoff.Policy {
 	return func(_ T, e backoff.Exit) backoff.Policy { return curves[Class(e.Reason)] }
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/restartkit/restart/kube/workqueue"
 )
 
-// The delays of a work queue, from a Restarter: per item, and over all of them.
+// A Restarter provides the delays of a work queue, for each item and overall.
 func Example() {
 	restarter, err := backoff.NewRestarter(
 		backoff.Policy{Initial: 100 * time.Millisecond, Max: time.Minute},
@@ -40,7 +40,7 @@ func Example() {
 	// 100ms
 }
 
-// A Tracker is a rate limiter itself, for whoever needs no classes.
+// A Tracker without classes is a rate limiter itself.
 func Example_tracker() {
 	tracker, err := backoff.NewTracker[string](backoff.Policy{Initial: 5 * time.Millisecond, Max: time.Minute}, backoff.TrackerOptions{})
 	if err != nil {
@@ -54,7 +54,7 @@ func Example_tracker() {
 	// Output: 1 5ms
 }
 
-// The delay after an error depends on its class, and all classes have one history.
+// The delay after an error depends on its class, and all classes share one history.
 func ExampleLimiter_RequeueAfter() {
 	restarter, err := backoff.NewRestarter(
 		backoff.Policy{Initial: time.Second, Max: time.Minute},

@@ -2,10 +2,9 @@
 // a work queue of client-go or controller-runtime, and computes requeue delays from
 // errors.
 //
-// A [Limiter] is a workqueue.TypedRateLimiter. Reporting each reconcile's outcome to
-// [Limiter.RequeueAfter] makes delays depend on the [Class] of the error. The queue and
-// Reconcile then share one history of failures, so the delays of an item keep growing
-// even if its failures vary.
+// A [Limiter] is a workqueue.TypedRateLimiter. Reporting each outcome to
+// [Limiter.RequeueAfter] makes delays depend on the [Class] of the error, while all
+// failures of an item lengthen its delays.
 package workqueue
 
 import (
@@ -33,8 +32,7 @@ import (
 // The Restarter or Tracker holds the history of failures, which can be shown, stored
 // and restored.
 //
-// Create one with NewLimiter or NewTrackerLimiter; the zero value is not usable. A
-// Limiter is safe for concurrent use by multiple goroutines, but outcomes of the same
+// A Limiter is safe for concurrent use by multiple goroutines, but outcomes of the same
 // item must be reported one at a time, as work queues ensure.
 type Limiter[T comparable] struct {
 	history  history[T]
@@ -62,9 +60,9 @@ var _ clientworkqueue.TypedRateLimiter[string] = (*Limiter[string])(nil)
 // never is the delay of an item that must not be requeued.
 const never time.Duration = math.MaxInt64
 
-// NewLimiter returns a Limiter with the Restarter's policy, Rate and Limit. Each
-// failure is an Exit with code 1 and the class as its Reason, so PolicyFor can select a
-// curve for each class; see Policies. A nil classify means ClassOf.
+// NewLimiter returns a Limiter with the Restarter's policy, Rate and Limit. A failure is
+// an Exit with code 1 and the class as its Reason, so PolicyFor can select a curve by
+// class; see Policies. A nil classify means ClassOf.
 //
 // After Limit failures within Window an item is no longer requeued. RequeueAfter then
 // returns 0, and When the longest Duration.
@@ -91,11 +89,11 @@ func newLimiter[T comparable](h history[T], classify func(error) Class) *Limiter
 // nil error or an error of class Terminal forgets the item's failures. For other errors
 // the delay is at least the server's Retry-After, even beyond the policy's Max.
 //
-// In controller-runtime, return the delay as Result.RequeueAfter with a nil error. Or
-// return the error and make the Limiter the controller's RateLimiter, which then uses
-// the same delay and counts the failure once. Because that would also requeue an error
-// of class Terminal, return nil or wrap it in reconcile.TerminalError. With client-go's
-// queues, call AddAfter with the delay, or AddRateLimited.
+// In controller-runtime, return the delay as Result.RequeueAfter with a nil error.
+// Alternatively, return the error and make the Limiter the controller's RateLimiter,
+// which uses the same delay and counts the failure once. Then wrap Terminal errors in
+// reconcile.TerminalError, or they are requeued. With client-go's queues, call AddAfter
+// with the delay, or AddRateLimited.
 func (l *Limiter[T]) RequeueAfter(item T, err error) time.Duration {
 	class := Success
 	if err != nil {
@@ -121,9 +119,8 @@ func (l *Limiter[T]) RequeueAfter(item T, err error) time.Duration {
 	return delay
 }
 
-// When returns the delay before item is queued again, for the queue's AddRateLimited.
-// It returns the delay of a failure just counted by RequeueAfter, or counts a failure
-// of class Retry.
+// When returns the delay of a failure just counted by RequeueAfter, or counts a failure
+// of class Retry. The queue calls it in AddRateLimited.
 func (l *Limiter[T]) When(item T) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,9 +135,8 @@ func (l *Limiter[T]) When(item T) time.Duration {
 	return delay
 }
 
-// Forget forgets the failures of item. It is a no-op if the last outcome reported to
-// RequeueAfter is a failure, because controller-runtime calls Forget whenever Reconcile
-// returns a RequeueAfter.
+// Forget forgets the failures of item, unless RequeueAfter last recorded a failure.
+// controller-runtime calls Forget whenever Reconcile returns a RequeueAfter.
 func (l *Limiter[T]) Forget(item T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -29,7 +29,7 @@ var (
 	errDisk  = errors.New("the disk is full")
 )
 
-// limiters returns one Limiter of each kind, on clocks of their own.
+// limiters returns one Limiter of each kind, each with its own clock.
 func limiters(t rapid.TB, o backoff.RestarterOptions[string]) map[string]*Limiter[string] {
 	t.Helper()
 	if o.Clock == nil {
@@ -83,7 +83,7 @@ func TestClassesOfErrors(t *testing.T) {
 	}
 }
 
-// wraps and joins say that they have errors in them, and have none.
+// wraps and joins claim to wrap errors, but have none.
 type wraps struct{}
 
 func (wraps) Error() string { return "wraps nothing" }
@@ -94,8 +94,8 @@ type joins struct{}
 func (joins) Error() string   { return "joins nothing" }
 func (joins) Unwrap() []error { return nil }
 
-// A server that says how long to stay away is heard, in whatever the error is wrapped;
-// a curve that waits longer still holds.
+// The server's Retry-After applies through any wrapping of the error. A longer delay of
+// the curve still applies.
 func TestServersRetryAfterIsHeard(t *testing.T) {
 	for name, l := range limiters(t, backoff.RestarterOptions[string]{}) {
 		if got := l.RequeueAfter("a", fmt.Errorf("listing: %w", apierrors.NewTooManyRequests("later", 7))); got != 7*time.Second {
@@ -110,8 +110,8 @@ func TestServersRetryAfterIsHeard(t *testing.T) {
 	}
 }
 
-// An item that has failed often enough does not come back by itself, whoever asks;
-// after a success it may fail as often again.
+// An item beyond its limit is not requeued in any way. After a success it may fail as
+// often again.
 func TestItemBeyondItsLimitDoesNotComeBack(t *testing.T) {
 	l := limiters(t, backoff.RestarterOptions[string]{Limit: 2, Window: time.Hour})["restarter"]
 	for round := range 2 {
@@ -131,7 +131,7 @@ func TestItemBeyondItsLimitDoesNotComeBack(t *testing.T) {
 	}
 }
 
-// A policy without a delay is not one that never requeues.
+// A policy without a delay still requeues.
 func TestFreeFailureIsRequeued(t *testing.T) {
 	tracker, err := backoff.NewTracker[string](backoff.Policy{Initial: time.Second, Max: time.Second, FreeFailures: 1}, backoff.TrackerOptions{})
 	if err != nil {
@@ -142,7 +142,7 @@ func TestFreeFailureIsRequeued(t *testing.T) {
 	}
 }
 
-// A classification of the caller's own decides, with names of its own.
+// A custom classification decides, with its own names.
 func TestCallersClassesDecide(t *testing.T) {
 	restarter, err := backoff.NewRestarter(curve, backoff.RestarterOptions[string]{
 		Clock:     clocktesting.NewFakePassiveClock(begin),
@@ -171,8 +171,8 @@ func TestCallersClassesDecide(t *testing.T) {
 	}
 }
 
-// TestFailuresAreCountedOnce drives a Limiter the ways that there are, those of client-go
-// and those of controller-runtime, mixed, and counts failures beside it.
+// TestFailuresAreCountedOnce drives a Limiter in all ways of client-go and
+// controller-runtime, mixed, and counts failures separately.
 func TestFailuresAreCountedOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		clock := clocktesting.NewFakePassiveClock(begin)
@@ -217,7 +217,7 @@ func TestFailuresAreCountedOnce(t *testing.T) {
 				expect("after a terminal error", l.RequeueAfter(item, invalid), 0)
 			},
 			"client-go, without outcomes": func(t *rapid.T) {
-				// Another item: a queue whose worker reports no outcomes.
+				// Another item belongs to a queue whose worker reports no outcomes.
 				failures["c"]++
 				expect("the queue", l.When("c"), delayAfter("c"))
 				if rapid.Bool().Draw(t, "succeeds") {
@@ -242,7 +242,7 @@ func TestFailuresAreCountedOnce(t *testing.T) {
 	})
 }
 
-// A queue of client-go's with a Limiter waits as long as the Limiter says.
+// A queue of client-go with a Limiter waits as long as the Limiter says.
 func TestQueueWaitsAsTheLimiterSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		restarter, err := backoff.NewRestarter(curve, backoff.RestarterOptions[string]{})

@@ -23,17 +23,17 @@ func connect(o *options) (*cluster, error) {
 	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context})
 	config, err := loaded.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) && o.kubeconfig == "" {
-		return nil, fmt.Errorf("the configuration of the cluster: there is none: %s is missing or empty, and this is no pod; write -kubeconfig FILE", rules.GetDefaultFilename())
+		return nil, fmt.Errorf("no configuration of the cluster: %s is missing or empty, and the program does not run in a pod; use -kubeconfig FILE", rules.GetDefaultFilename())
 	}
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, fmt.Errorf("the configuration of the cluster: -kubeconfig %s names no cluster", o.kubeconfig)
+		return nil, fmt.Errorf("configuration of the cluster: -kubeconfig %s names no cluster", o.kubeconfig)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the configuration of the cluster: %w", err)
+		return nil, fmt.Errorf("configuration of the cluster: %w", err)
 	}
 	namespace, _, err := loaded.Namespace()
 	if err != nil {
-		return nil, fmt.Errorf("the configuration of the cluster: %w", err)
+		return nil, fmt.Errorf("configuration of the cluster: %w", err)
 	}
 	return newCluster(config, namespace, o)
 }
@@ -52,13 +52,13 @@ func newCluster(config *rest.Config, namespace string, o *options) (*cluster, er
 	c := &cluster{namespace: namespace}
 	var err error
 	if c.jobs, err = kubernetes.NewForConfig(config); err != nil {
-		return nil, fmt.Errorf("the client for Jobs: %w", err)
+		return nil, fmt.Errorf("client for Jobs: %w", err)
 	}
 	if c.lease, err = kubernetes.NewForConfig(lease); err != nil {
-		return nil, fmt.Errorf("the client for the Lease: %w", err)
+		return nil, fmt.Errorf("client for the Lease: %w", err)
 	}
 	if c.guard, err = kubernetes.NewForConfig(guard); err != nil {
-		return nil, fmt.Errorf("the client for tokens: %w", err)
+		return nil, fmt.Errorf("client for tokens: %w", err)
 	}
 	return c, nil
 }

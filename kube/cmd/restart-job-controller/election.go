@@ -76,7 +76,7 @@ func (e *election) run(ctx context.Context, work func(context.Context) error) er
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("the election of a leader: %w", err)
+		return fmt.Errorf("leader election: %w", err)
 	}
 	e.watchDog.SetLeaderElection(elector)
 	defer context.AfterFunc(ctx, func() {
@@ -132,10 +132,10 @@ func (e *election) release(ctx context.Context) {
 		})
 	}
 	if err != nil {
-		logger.Error(err, "the Lease could not be given up; it expires", "lease", e.lock.Describe(), "after", e.duration)
+		logger.Error(err, "cannot give up the Lease, which will expire", "lease", e.lock.Describe(), "after", e.duration)
 		return
 	}
-	logger.Info("gave the Lease up", "lease", e.lock.Describe())
+	logger.Info("gave up the Lease", "lease", e.lock.Describe())
 }
 
 func (e *election) setLeader(identity string) {

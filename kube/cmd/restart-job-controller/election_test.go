@@ -19,7 +19,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// leases is an API server with one Lease. It can be out of reach of a replica.
+// leases simulates an API server with one Lease, which may be unreachable for a
+// replica.
 type leases struct {
 	down sync.Map // of identities
 
@@ -38,7 +39,7 @@ func (l *leases) holder() string {
 	return l.record.HolderIdentity
 }
 
-// lock is the Lease as a replica sees it.
+// lock is a replica's view of the Lease.
 type lock struct {
 	leases   *leases
 	identity string
@@ -61,13 +62,13 @@ func (l *lock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte,
 	return &record, text, err
 }
 
-// Create makes the Lease, unless it is there.
+// Create makes the Lease unless it exists.
 func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.version = 0
 	return l.Update(ctx, record)
 }
 
-// Update writes the Lease, unless another has written since it was read.
+// Update writes the Lease unless another replica has written it since it was read.
 func (l *lock) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
 	s := l.leases
 	s.mu.Lock()
@@ -88,11 +89,11 @@ func (l *lock) RecordEvent(string) {}
 func (l *lock) Identity() string   { return l.identity }
 func (l *lock) Describe() string   { return "lease" }
 
-// quiet keeps what client-go logs to itself.
+// quiet discards the messages of client-go.
 func quiet(ctx context.Context) context.Context { return klog.NewContext(ctx, logr.Discard()) }
 
-// A leader that is asked to end holds the Lease until its last request has returned,
-// and not longer: the next one begins within a retry period.
+// A leader asked to end holds the Lease until its last request has returned. Then the
+// next leader begins within a retry period.
 func TestLeaseIsGivenUpOnceWorkHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &leases{}
@@ -148,8 +149,8 @@ func TestLeaseIsGivenUpOnceWorkHasEnded(t *testing.T) {
 	})
 }
 
-// A leader that cannot renew the Lease says so before another can take it, and does not
-// wait for its work; it is unhealthy only if it does not end.
+// A leader that cannot renew the Lease reports this before another can take it, without
+// waiting for its work. It is unhealthy only if it does not end.
 func TestLostLeaseEndsWork(t *testing.T) {
 	for _, asked := range []bool{false, true} { // to end, before the Lease is lost
 		synctest.Test(t, func(t *testing.T) {
@@ -189,7 +190,7 @@ func TestLostLeaseEndsWork(t *testing.T) {
 	}
 }
 
-// Work that fails ends the process, and gives the Lease up.
+// A failure of the work ends the process and gives up the Lease.
 func TestFailedWorkGivesTheLeaseUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &leases{}
@@ -204,7 +205,7 @@ func TestFailedWorkGivesTheLeaseUp(t *testing.T) {
 	})
 }
 
-// Whoever is asked to end before leading does so, and never works.
+// A standby asked to end does so without working.
 func TestStandbyEndsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &leases{}
@@ -219,9 +220,9 @@ func TestStandbyEndsAtOnce(t *testing.T) {
 	})
 }
 
-// TestOnlyOneReplicaWorks runs replicas that end when asked, lose sight of the server
-// and come back: no two of them work at once, and whenever one has ended properly the
-// next one follows soon.
+// TestOnlyOneReplicaWorks runs replicas that end when asked, lose the connection to the
+// server and return. No two of them work at once, and after a proper end the next one
+// follows soon.
 func TestOnlyOneReplicaWorks(t *testing.T) {
 	var takeovers, losses, outages, asked int
 	rapid.Check(t, func(t *rapid.T) {

@@ -58,8 +58,8 @@ func (g *guard) protect(handler http.Handler) http.Handler {
 		v, err := g.judge(r)
 		switch {
 		case err != nil:
-			klog.FromContext(r.Context()).Error(err, "a request could not be judged", "path", r.URL.Path, "from", r.RemoteAddr)
-			http.Error(w, "the API server could not be asked whether you may do this", http.StatusInternalServerError)
+			klog.FromContext(r.Context()).Error(err, "cannot check the permission for a request", "path", r.URL.Path, "from", r.RemoteAddr)
+			http.Error(w, "cannot check your permission with the API server", http.StatusInternalServerError)
 		case v.code == http.StatusUnauthorized:
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			fallthrough
@@ -74,7 +74,7 @@ func (g *guard) protect(handler http.Handler) http.Handler {
 func (g *guard) judge(r *http.Request) (verdict, error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if token = strings.TrimSpace(token); token == "" || !strings.EqualFold(scheme, "Bearer") {
-		return verdict{http.StatusUnauthorized, "send the token of a service account: Authorization: Bearer TOKEN"}, nil
+		return verdict{http.StatusUnauthorized, "missing bearer token: send the header Authorization: Bearer TOKEN"}, nil
 	}
 	q := question{sha256.Sum256([]byte(token)), strings.ToLower(r.Method), r.URL.Path}
 	if v, known := g.known.Get(q); known {
@@ -100,10 +100,10 @@ func (g *guard) ask(ctx context.Context, token, verb, path string) (verdict, err
 		Spec: authenticationv1.TokenReviewSpec{Token: token},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return verdict{}, fmt.Errorf("asking whose token it is: %w", err)
+		return verdict{}, fmt.Errorf("reviewing the token: %w", err)
 	}
 	if !who.Status.Authenticated {
-		return verdict{http.StatusUnauthorized, "the API server does not know this token"}, nil
+		return verdict{http.StatusUnauthorized, "invalid bearer token"}, nil
 	}
 	user := who.Status.User
 	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
@@ -117,7 +117,7 @@ func (g *guard) ask(ctx context.Context, token, verb, path string) (verdict, err
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return verdict{}, fmt.Errorf("asking what %s may do: %w", user.Username, err)
+		return verdict{}, fmt.Errorf("reviewing the permissions of %s: %w", user.Username, err)
 	}
 	if !may.Status.Allowed || may.Status.Denied {
 		return verdict{http.StatusForbidden, fmt.Sprintf("%s may not %s %s", user.Username, verb, path)}, nil

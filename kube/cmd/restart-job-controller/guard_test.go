@@ -23,8 +23,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// judges answers as an API server that knows two tokens: reader's, who may get /metrics,
-// and nobody's, who may do nothing.
+// judges simulates an API server with two tokens, reader's with permission to get
+// /metrics and nobody's without permissions.
 type judges struct {
 	*fake.Clientset
 	revoked, broken bool
@@ -95,8 +95,8 @@ func TestGuardLetsThoseThroughWhoMay(t *testing.T) {
 	}
 }
 
-// The API server is asked once a minute for a token that may, and about every ten seconds
-// for one that may not; an error is not kept.
+// The guard asks the API server once a minute about a permitted token and about every
+// ten seconds about a refused one. It does not cache errors.
 func TestGuardKeepsAnswersForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		judges := newJudges()
@@ -141,8 +141,8 @@ func TestGuardKeepsAnswersForAWhile(t *testing.T) {
 	})
 }
 
-// A certificate that is renewed is used without a restart, and one that cannot be read is
-// an error at the start.
+// A renewed certificate takes effect without a restart. An unreadable one is an error
+// at the start.
 func TestCertificateIsReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")

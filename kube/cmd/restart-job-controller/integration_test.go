@@ -37,7 +37,7 @@ import (
 	"github.com/restartkit/restart/kube/testenv"
 )
 
-// asProgram makes the test binary the program.
+// asProgram makes the test binary run the program.
 const asProgram = "RESTART_JOB_CONTROLLER"
 
 func TestMain(m *testing.M) {
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// applier applies manifests as kubectl apply --server-side does.
+// applier applies manifests like kubectl apply --server-side.
 type applier struct {
 	client dynamic.Interface
 	mapper meta.RESTMapper
@@ -90,7 +90,7 @@ func (a *applier) apply(t testing.TB, d document, dryRun ...string) {
 	}
 }
 
-// cluster is an API server with the manifests applied, but for the Deployment.
+// clusterWithRights returns an API server with all manifests except the Deployment.
 func clusterWithRights(t *testing.T) (env *testenv.Environment, client kubernetes.Interface) {
 	t.Helper()
 	env = testenv.StartForTest(t, testenv.Options{Flags: []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"}})
@@ -108,7 +108,7 @@ func clusterWithRights(t *testing.T) (env *testenv.Environment, client kubernete
 	return env, client
 }
 
-// The API server takes every object of the manifests, and the example.
+// The API server accepts every object of the manifests, and the example.
 func TestServerTakesTheManifests(t *testing.T) {
 	env := testenv.ForTest(t)
 	apply := newApplier(t, env.Config())
@@ -120,7 +120,7 @@ func TestServerTakesTheManifests(t *testing.T) {
 	}
 }
 
-// program is a replica in a process of its own, as the service account of the manifests.
+// program is a replica in its own process, with the service account of the manifests.
 type program struct {
 	command *exec.Cmd
 	address string // of the probes
@@ -194,7 +194,7 @@ func (p *program) exits() int {
 	return 0
 }
 
-// get asks the program; it returns 0 while nobody answers.
+// get requests a path of the program. It returns 0 without an answer.
 func (p *program) get(path string) (int, string) {
 	address := p.address
 	if path == "/metrics" {
@@ -220,7 +220,7 @@ func (p *program) leads() bool {
 	return strings.Contains(text, "leader_election_master_status{name=\"restart-job-controller\"} 1\n")
 }
 
-// eventually waits until something holds; the test's own time limit is the only one.
+// eventually waits for a condition, limited only by the test's own timeout.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for since := time.Now(); !holds(); time.Sleep(50 * time.Millisecond) {
@@ -248,8 +248,8 @@ func runPods(t *testing.T, env *testenv.Environment, namespace string, script fu
 	t.Cleanup(cancel)
 }
 
-// With the rights of the manifests, and no others, one of two replicas runs a Job to its
-// end; the other one goes on when the first is asked to end, or is killed.
+// With only the permissions of the manifests, one of two replicas runs a Job to its
+// end. The other continues when the first ends or is killed.
 func TestReplicasTakeTurns(t *testing.T) {
 	env, client := clusterWithRights(t)
 	namespace := env.Namespace(t)
@@ -291,7 +291,7 @@ func TestReplicasTakeTurns(t *testing.T) {
 	if err := leader.command.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if code := leader.exits(); code != exitOK || !strings.Contains(leader.String(), "gave the Lease up") {
+	if code := leader.exits(); code != exitOK || !strings.Contains(leader.String(), "gave up the Lease") {
 		t.Errorf("the first exits with %d", code)
 	}
 	eventually(t, "the second leads", standby.leads)
@@ -306,7 +306,7 @@ func TestReplicasTakeTurns(t *testing.T) {
 	eventually(t, "the third leads", third.leads)
 	runs("third")
 
-	// Somebody takes the Lease away.
+	// Another client takes the Lease away.
 	leases := client.CoordinationV1().Leases("restart-system")
 	eventually(t, "the Lease is taken away", func() bool {
 		lease, err := leases.Get(t.Context(), "restart-job-controller", metav1.GetOptions{})
@@ -322,10 +322,10 @@ func TestReplicasTakeTurns(t *testing.T) {
 		t.Errorf("without the Lease it exits with %d, want %d", code, exitLost)
 	}
 
-	// Nothing was forbidden, and each line of the logs is an object.
+	// No request was forbidden, and each line of the logs is an object.
 	for _, p := range []*program{leader, standby, third} {
 		if strings.Contains(p.String(), "forbidden") {
-			t.Errorf("a right is missing:\n%s", p)
+			t.Errorf("a permission is missing:\n%s", p)
 		}
 		for line := range strings.Lines(p.String()) {
 			if !json.Valid([]byte(line)) {
@@ -349,7 +349,7 @@ func TestReplicasTakeTurns(t *testing.T) {
 	t.Log(fmt.Sprint(len(pods.Items), " pods, ", len(events.Items), " Events"))
 }
 
-// A second replica cannot listen where the first one does.
+// A second replica cannot listen on the address of the first.
 func TestOccupiedAddressIsAnError(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

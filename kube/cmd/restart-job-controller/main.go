@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	said := make(chan struct{})
 	unsaid := context.AfterFunc(ctx, func() { // an unresponsive API server can delay the end
 		defer close(said)
-		logger.Info("ending, once the requests under way have returned; a second signal ends it at once")
+		logger.Info("finishing pending requests; a second signal ends the program at once")
 	})
 	defer func() {
 		if !unsaid() {

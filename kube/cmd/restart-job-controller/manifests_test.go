@@ -40,7 +40,7 @@ type document struct {
 }
 
 // manifests returns the objects of the files, in the order in which kubectl applies
-// them. A field that the API does not have is an error.
+// them. An unknown field is an error.
 func manifests(t testing.TB, pattern string) []document {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -73,7 +73,7 @@ func manifests(t testing.TB, pattern string) []document {
 	return all
 }
 
-// only returns the one object of this type.
+// only returns the single object of this type.
 func only[T runtime.Object](t testing.TB, all []document) T {
 	t.Helper()
 	var found []T
@@ -88,7 +88,7 @@ func only[T runtime.Object](t testing.TB, all []document) T {
 	return found[0]
 }
 
-// named returns the one object of this type with the name.
+// named returns the object of this type with the name.
 func named[T interface {
 	runtime.Object
 	metav1.Object
@@ -103,7 +103,7 @@ func named[T interface {
 	return only[T](t, of)
 }
 
-// What the manifests say of one another holds.
+// References between the manifests are valid.
 func TestManifestsFitTogether(t *testing.T) {
 	all := manifests(t, "manifests/*.yaml")
 	namespace := only[*corev1.Namespace](t, all).Name
@@ -157,7 +157,7 @@ func TestManifestsFitTogether(t *testing.T) {
 		}
 	}
 
-	// The program takes its arguments, and answers the probes where they ask.
+	// The program accepts its arguments, and answers the probes at their addresses.
 	container := pod.Spec.Containers[0]
 	o, err := parseOptions(container.Args, io.Discard)
 	if err != nil {
@@ -174,8 +174,8 @@ func TestManifestsFitTogether(t *testing.T) {
 	}
 }
 
-// The example is a Job that this controller runs, and Kubernetes' own does not, with
-// settings that the controller takes.
+// This controller runs the example Job, with valid settings, and Kubernetes' own does
+// not.
 func TestExampleJobIsOurs(t *testing.T) {
 	job := only[*batchv1.Job](t, manifests(t, "example-job.yaml"))
 	if *job.Spec.ManagedBy != jobcontroller.DefaultManagedBy {
@@ -191,8 +191,8 @@ func TestExampleJobIsOurs(t *testing.T) {
 	}
 }
 
-// The image is made from this folder, by the Go version that the module wants, without
-// a C library.
+// The image is built from this folder, with the Go version of the module and without a
+// C library.
 func TestDockerfileBuildsThisProgram(t *testing.T) {
 	text, err := os.ReadFile("Dockerfile")
 	if err != nil {
@@ -217,8 +217,8 @@ func TestDockerfileBuildsThisProgram(t *testing.T) {
 	}
 }
 
-// The image that is built is the one that the Deployment names. No manifest names an
-// image, or the Dockerfile its base, by what changes from one day to the next.
+// The Dockerfile builds the image that the Deployment names. All images, including the
+// Dockerfile's base, have fixed versions.
 func TestImagesHaveVersions(t *testing.T) {
 	image := only[*appsv1.Deployment](t, manifests(t, "manifests/*.yaml")).Spec.Template.Spec.Containers[0].Image
 	_, version, _ := strings.Cut(image, ":")
@@ -246,7 +246,7 @@ func TestImagesHaveVersions(t *testing.T) {
 	}
 }
 
-// What .dockerignore leaves in is what the program is built from.
+// .dockerignore includes all files that the program is built from.
 func TestProgramIsBuiltFromWhatDockerSees(t *testing.T) {
 	const root = "../../.."
 	text, err := os.ReadFile(root + "/.dockerignore")

@@ -17,15 +17,15 @@ import (
 	"github.com/restartkit/restart/kube/jobcontroller"
 )
 
-// kustomization is a file of kustomize's.
+// kustomization is a file of kustomize.
 type kustomization struct {
 	metav1.TypeMeta `json:",inline"`
 
 	Resources []string `json:"resources"`
 }
 
-// serviceMonitor and prometheusRule are what is used here of the Prometheus operator's
-// types, for which there is no API server in the tests.
+// serviceMonitor and prometheusRule are the required parts of the Prometheus operator's
+// types, which the API server of the tests lacks.
 type serviceMonitor struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -71,7 +71,7 @@ func readYAML[T any](t testing.TB, file string) (object T) {
 	return object
 }
 
-// Kustomize takes every manifest of a folder.
+// The Kustomizations name every manifest of their folders.
 func TestKustomizationsNameEveryManifest(t *testing.T) {
 	for folder, more := range map[string][]string{"manifests": nil, "monitoring": {"../manifests"}} {
 		files, err := filepath.Glob(folder + "/*.yaml")
@@ -101,7 +101,7 @@ func TestServiceMonitorSelectsTheService(t *testing.T) {
 	}
 }
 
-// alerts returns those of the manifest.
+// alerts returns the alerts of the manifest.
 func alerts(t testing.TB) []alert {
 	t.Helper()
 	groups := readYAML[prometheusRule](t, "monitoring/prometheusrule.yaml").Spec.Groups
@@ -113,8 +113,8 @@ func alerts(t testing.TB) []alert {
 
 var metricInRule = regexp.MustCompile(`([a-z_]+)\{`)
 
-// Alerts say what they mean and what to do, and look at this controller alone: others have
-// metrics of the same names.
+// Alerts have a meaning and a first step, and select only this controller, because
+// others have metrics of the same names.
 func TestAlertsAreComplete(t *testing.T) {
 	service := only[*corev1.Service](t, manifests(t, "manifests/*.yaml"))
 	for _, a := range alerts(t) {
@@ -128,7 +128,7 @@ func TestAlertsAreComplete(t *testing.T) {
 	}
 }
 
-// unknownMetrics returns the metrics of the alerts that are not among the served ones.
+// unknownMetrics returns the metrics of the alerts that the program does not serve.
 func unknownMetrics(t testing.TB, served string) (unknown []string) {
 	t.Helper()
 	described := make(chan *prometheus.Desc, 100)

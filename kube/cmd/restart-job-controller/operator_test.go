@@ -21,9 +21,10 @@ import (
 	"github.com/restartkit/restart/kube/jobcontroller"
 )
 
-// Most of the tests in this file run on a real API server; see testenv.EnvVar.
+// Most tests in this file need a real API server; see testenv.EnvVar.
 
-// serviceAccount makes one with the ClusterRoles, and returns its token.
+// serviceAccount creates a service account with the ClusterRoles, and returns its
+// token.
 func serviceAccount(t *testing.T, client kubernetes.Interface, name string, roles ...string) (token string) {
 	t.Helper()
 	const namespace = "restart-system"
@@ -47,8 +48,8 @@ func serviceAccount(t *testing.T, client kubernetes.Interface, name string, role
 	return request.Status.Token
 }
 
-// The metrics are served over TLS, to tokens of those who may have them; the probes to all.
-// Every metric that an alert looks at is there.
+// The program serves the metrics over TLS to permitted tokens, and the probes to
+// everyone. It serves every metric of the alerts.
 func TestMetricsAreForThoseWhoMay(t *testing.T) {
 	env, client := clusterWithRights(t)
 	reader := serviceAccount(t, client, "reader", "restart-job-controller-metrics-reader")
@@ -106,7 +107,7 @@ func TestMetricsAreForThoseWhoMay(t *testing.T) {
 	}
 }
 
-// The API server gives the program's requests the FlowSchemas of the manifests.
+// The program's requests match the FlowSchemas of the manifests.
 func TestRequestsHaveTheirFlowSchema(t *testing.T) {
 	env, client := clusterWithRights(t)
 	config := env.Config()
@@ -137,8 +138,8 @@ func TestRequestsHaveTheirFlowSchema(t *testing.T) {
 	}
 }
 
-// Without a right to list or watch, both probes say so, and what it is; with the right
-// again, both are well.
+// Without the permission to list or watch, both probes fail and name it. With the
+// permission, both succeed again.
 func TestProbesAgreeOnAMissingRight(t *testing.T) {
 	env, client := clusterWithRights(t)
 	roles := client.RbacV1().ClusterRoles()
@@ -189,8 +190,8 @@ func TestProbesAgreeOnAMissingRight(t *testing.T) {
 	}
 }
 
-// A Job with a selector of its own, whose pods do not have the label of Jobs, comes to its
-// end, too: from then on all pods are watched.
+// A Job with a manual selector, whose pods lack the label of Jobs, also ends. From then
+// on the program watches all pods.
 func TestJobWithAManualSelectorRuns(t *testing.T) {
 	env, client := clusterWithRights(t)
 	namespace := env.Namespace(t)
@@ -235,7 +236,7 @@ func TestJobWithAManualSelectorRuns(t *testing.T) {
 	}
 }
 
-// The feature gates of client-go are in the log if it is asked for more, and only then.
+// The log has client-go's feature gates only from level 1.
 func TestFeatureGatesAreLoggedIfAsked(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(file, []byte("clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"), 0o600); err != nil {

@@ -26,32 +26,32 @@ Runs the Jobs of a Kubernetes cluster whose spec.managedBy names this controller
 restartkit.dev/job-controller unless -managed-by says otherwise. Kubernetes' own
 Job controller leaves these Jobs alone.
 
-Several replicas may run. One of them leads, by a Lease; the others stand by. A
-replica that ends gives the Lease up, once its last request has returned. One that
-has lost the Lease ends at once, whatever is under way.
+Several replicas may run. The holder of a Lease leads, and the others stand by. On
+a signal a replica finishes its pending requests, gives up the Lease and ends. A
+replica that loses the Lease ends at once, without finishing its requests.
 
-/healthz says whether this replica renews the Lease that it holds, /readyz
-whether it runs Jobs or stands by. Both fail while it lacks the right to list Jobs
-or pods. /metrics has the counters of Kubernetes' own controller under their names,
-workqueue_* and rest_client_*. It is served over TLS, to bearer tokens of users who
-may get the path /metrics.
+/healthz reports whether this replica renews the Lease that it holds, /readyz
+whether it runs Jobs or stands by. Both fail while it lacks the permission to list
+or watch Jobs or pods. /metrics has workqueue_*, rest_client_* and the counters of
+Kubernetes' own Job controller, under the same names. It requires TLS and the
+bearer token of a user with permission to get the path /metrics.
 
 Annotations of a Job set its delays:
-  restartkit.dev/backoff-base    before the first replacement of a failed pod, as 30s
-  restartkit.dev/backoff-max     the longest delay, as 1h
-  restartkit.dev/skip-waiting    true: while some indexes wait, others start
-  restartkit.dev/ignored-delay   Same, Own or None: whether failures that the pod
-                                 failure policy ignores lengthen delays
+  restartkit.dev/backoff-base    first delay of a failed pod's replacement, such as 30s
+  restartkit.dev/backoff-max     longest delay, such as 1h
+  restartkit.dev/skip-waiting    true to start other indexes while some wait
+  restartkit.dev/ignored-delay   effect on delays of failures that the pod failure
+                                 policy ignores: Same, Own or None
 
 Flags:
 `
 
 const moreUsage = `
 Exit codes:
-  0  a signal has ended it; the Lease is given up
-  1  it cannot reach the cluster's configuration, listen, or run Jobs
-  2  a flag is wrong
-  3  the Lease was lost; another replica leads
+  0  ended by a signal, with the Lease given up
+  1  the cluster's configuration is unusable, or the program cannot listen or run Jobs
+  2  a flag is invalid
+  3  the Lease was lost, so another replica may lead
 
 Examples:
   restart-job-controller -namespace batch -workers 10
@@ -95,28 +95,28 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	var o options
 	flags := flag.NewFlagSet("restart-job-controller", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` that says how to reach the cluster; default: what kubectl uses,\nif there is none that of the pod it runs in")
-	flags.StringVar(&o.context, "context", "", "`name` of the kubeconfig's context; default: its current one")
-	flags.Float64Var(&o.qps, "kube-api-qps", 50, "requests a second to the API server; 0: no limit\n")
-	flags.IntVar(&o.burst, "kube-api-burst", 100, "requests at once beyond -kube-api-qps\n")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "configuration `file` of the cluster; default: the one that kubectl uses\nor, without one, the configuration of the program's own pod")
+	flags.StringVar(&o.context, "context", "", "`name` of the kubeconfig's context; default: the current context")
+	flags.Float64Var(&o.qps, "kube-api-qps", 50, "limit of requests per second to the API server; 0: no limit\n")
+	flags.IntVar(&o.burst, "kube-api-burst", 100, "burst of requests beyond -kube-api-qps\n")
 	flags.StringVar(&o.managedBy, "managed-by", jobcontroller.DefaultManagedBy, "run the Jobs with this `spec.managedBy`")
-	flags.BoolVar(&o.takeOver, "take-over", false, "run the Jobs of Kubernetes' own controller instead: only where that one does not\nrun")
-	flags.StringVar(&o.namespace, "namespace", "", "run the Jobs of this `namespace` only; default: of all")
-	flags.IntVar(&o.workers, "workers", 5, "Jobs that are worked on at once")
-	flags.BoolVar(&o.elect, "leader-elect", true, "run Jobs only while holding a Lease; false: only for a single replica")
+	flags.BoolVar(&o.takeOver, "take-over", false, "run the Jobs of Kubernetes' own Job controller, which must be disabled")
+	flags.StringVar(&o.namespace, "namespace", "", "run only the Jobs of this `namespace`; default: all namespaces")
+	flags.IntVar(&o.workers, "workers", 5, "number of Jobs handled at once")
+	flags.BoolVar(&o.elect, "leader-elect", true, "run Jobs only while holding the Lease; false: only with a single replica")
 	flags.StringVar(&o.leaseName, "leader-elect-resource-name", "restart-job-controller", "`name` of the Lease")
-	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "`namespace` of the Lease; default: that of the kubeconfig's context,\nwithout a kubeconfig that of the pod it runs in")
-	flags.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "`time` after which a Lease that is not renewed may be taken")
-	flags.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", 10*time.Second, "`time` without a renewal after which a leader ends")
-	flags.DurationVar(&o.retry, "leader-elect-retry-period", 2*time.Second, "`time` between two attempts at the Lease")
-	flags.StringVar(&o.listen, "listen", ":8080", "`address` of /healthz and /readyz; empty: none")
-	flags.StringVar(&o.metricsListen, "metrics-listen", ":8443", "`address` of /metrics; empty: none")
-	flags.BoolVar(&o.metricsAuth, "metrics-auth", true, "serve /metrics over TLS, to those who may; false: over HTTP to all, on a loopback\naddress only")
-	flags.StringVar(&o.certFile, "tls-cert-file", "", "`file` with the certificate of -metrics-listen; default: one that this program\nmakes and signs itself")
+	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "`namespace` of the Lease; default: the namespace of the kubeconfig's context\nor, without a kubeconfig, of the program's own pod")
+	flags.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "`time` without a renewal after which another replica may take the Lease")
+	flags.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", 10*time.Second, "`time` without a renewal after which the leader ends")
+	flags.DurationVar(&o.retry, "leader-elect-retry-period", 2*time.Second, "`time` between attempts to take or renew the Lease")
+	flags.StringVar(&o.listen, "listen", ":8080", "`address` of /healthz and /readyz; empty: not served")
+	flags.StringVar(&o.metricsListen, "metrics-listen", ":8443", "`address` of /metrics; empty: not served")
+	flags.BoolVar(&o.metricsAuth, "metrics-auth", true, "serve /metrics over TLS to permitted users; false: over HTTP to everyone, on a loopback\naddress only")
+	flags.StringVar(&o.certFile, "tls-cert-file", "", "`file` with the certificate of -metrics-listen; default: a self-signed certificate")
 	flags.StringVar(&o.keyFile, "tls-private-key-file", "", "`file` with the key of -tls-cert-file")
 	flags.BoolVar(&o.pprof, "pprof", false, "serve /debug/pprof/ beside /metrics")
 	flags.StringVar(&o.logFormat, "log-format", "text", "`format` of the log on standard error: text or json\n")
-	flags.IntVar(&o.verbosity, "v", 0, "`level` of the log, from 0 to 10; from 1 on it begins with client-go's feature gates\n")
+	flags.IntVar(&o.verbosity, "v", 0, "`level` of the log, from 0 to 10; level 1 adds client-go's feature gates\n")
 	showVersion := flags.Bool("version", false, "print the version and exit")
 	err := flags.Parse(args)
 	switch {
@@ -133,7 +133,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	case err != nil:
 		return nil, explained(flags, err)
 	case flags.NArg() > 0:
-		return nil, fmt.Errorf("only flags are taken; got %q", flags.Args())
+		return nil, fmt.Errorf("unexpected arguments %q; only flags are accepted", flags.Args())
 	}
 	if *showVersion {
 		if _, err := fmt.Fprintln(stdout, thisBuild()); err != nil {
@@ -166,7 +166,7 @@ func explained(flags *flag.FlagSet, err error) error {
 		case float64:
 			err = errors.New(text + ": must be a number")
 		case time.Duration:
-			err = errors.New(text + ": must be a number with a unit, as 10s or 5m")
+			err = errors.New(text + ": must be a number with a unit, such as 10s or 5m")
 		}
 	})
 	return err
@@ -180,7 +180,7 @@ func (o *options) validate(given map[string]bool) error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	check(!given["managed-by"] || !o.takeOver, "-managed-by and -take-over exclude each other")
+	check(!given["managed-by"] || !o.takeOver, "-managed-by and -take-over cannot be combined")
 	if mistakes := apimachineryvalidation.IsDomainPrefixedPath(field.NewPath("managed-by"), o.managedBy); len(mistakes) > 0 {
 		detail := mistakes[0].Detail
 		if o.managedBy == "" {
@@ -188,7 +188,7 @@ func (o *options) validate(given map[string]bool) error {
 		}
 		check(false, "-managed-by %q: %s", o.managedBy, detail)
 	}
-	check(o.managedBy != jobcontroller.BuiltInManagedBy, "-managed-by %s: use -take-over for the Jobs of Kubernetes' own controller", o.managedBy)
+	check(o.managedBy != jobcontroller.BuiltInManagedBy, "-managed-by %s: use -take-over to run the Jobs of Kubernetes' own Job controller", o.managedBy)
 	name := func(flag, value string, validate validation.ValidateNameFunc) {
 		if mistakes := validate(value, false); value != "" && len(mistakes) > 0 {
 			check(false, "-%s %q: %s", flag, value, mistakes[0])
@@ -198,17 +198,17 @@ func (o *options) validate(given map[string]bool) error {
 	name("leader-elect-resource-namespace", o.leaseNamespace, validation.ValidateNamespaceName)
 	name("leader-elect-resource-name", o.leaseName, validation.NameIsDNSSubdomain)
 	check(o.leaseName != "", "-leader-elect-resource-name: must not be empty")
-	check(o.qps >= 0, "-kube-api-qps %v: must not be below 0", o.qps)
+	check(o.qps >= 0, "-kube-api-qps %v: must not be negative", o.qps)
 	check(o.burst >= 1 || o.qps == 0, "-kube-api-burst %d: must be at least 1", o.burst)
 	check(o.workers >= 1, "-workers %d: must be at least 1", o.workers)
-	check(o.retry > 0, "-leader-elect-retry-period %v: must be above 0", o.retry)
+	check(o.retry > 0, "-leader-elect-retry-period %v: must be positive", o.retry)
 	check(float64(o.renewDeadline) > 1.2*float64(o.retry), "-leader-elect-renew-deadline %v: must be longer than 1.2 times -leader-elect-retry-period, %v", o.renewDeadline, o.retry)
 	check(o.leaseDuration > o.renewDeadline, "-leader-elect-lease-duration %v: must be longer than -leader-elect-renew-deadline, %v", o.leaseDuration, o.renewDeadline)
 	check(o.leaseDuration >= time.Second, "-leader-elect-lease-duration %v: must be at least 1s", o.leaseDuration)
 	check(o.metricsAuth || o.metricsListen == "" || loopback(o.metricsListen), "-metrics-auth=false: -metrics-listen %s is not a loopback address, such as 127.0.0.1:8443", o.metricsListen)
-	check((o.certFile == "") == (o.keyFile == ""), "-tls-cert-file and -tls-private-key-file are given together or not at all")
-	check(o.metricsAuth || o.certFile == "", "-tls-cert-file: without -metrics-auth there is no TLS")
-	check(!o.pprof || o.metricsListen != "", "-pprof needs -metrics-listen")
+	check((o.certFile == "") == (o.keyFile == ""), "-tls-cert-file and -tls-private-key-file require each other")
+	check(o.metricsAuth || o.certFile == "", "-tls-cert-file: requires -metrics-auth, which enables TLS")
+	check(!o.pprof || o.metricsListen != "", "-pprof requires -metrics-listen")
 	check(o.logFormat == "text" || o.logFormat == "json", "-log-format %q: must be text or json", o.logFormat)
 	check(o.verbosity >= 0 && o.verbosity <= 10, "-v %d: must be from 0 to 10", o.verbosity)
 	return errors.Join(errs...)

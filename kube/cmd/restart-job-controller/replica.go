@@ -42,7 +42,7 @@ func newReplica(c *cluster, o *options) *replica {
 	}
 	r.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name:        "leader_election_master_status",
-		Help:        "Whether this replica runs Jobs: 1 if it does.",
+		Help:        "1 while this replica runs Jobs, otherwise 0.",
 		ConstLabels: prometheus.Labels{"name": o.leaseName},
 	}, func() float64 {
 		if r.running.Load() != nil {
@@ -89,7 +89,7 @@ func (r *replica) work(ctx context.Context) error {
 		o.OnlyLabelledPods = !r.allPods
 		controller, err := jobcontroller.New(r.cluster.jobs, o)
 		if err != nil {
-			return fmt.Errorf("the controller: %w", err)
+			return fmt.Errorf("controller: %w", err)
 		}
 		r.running.Store(controller)
 		switch err := controller.Run(ctx); {
@@ -153,7 +153,7 @@ func (r *replica) refused() error {
 		return nil
 	}
 	if err := controller.ListError(); apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-		return fmt.Errorf("a right is missing: %w", err)
+		return fmt.Errorf("missing permission: %w", err)
 	}
 	return nil
 }
@@ -171,5 +171,5 @@ func (r *replica) ready() error {
 	case r.election != nil && r.election.standsBy():
 		return nil
 	}
-	return errors.New("the Lease has not been read")
+	return errors.New("waiting for the first read of the Lease")
 }

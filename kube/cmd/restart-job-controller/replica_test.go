@@ -18,8 +18,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// A right that is missing fails both probes, until it is given. An API server that cannot
-// be reached is no reason to end.
+// A missing permission fails both probes until it is granted. An unreachable API server
+// does not end the program.
 func TestProbesFailWithoutARight(t *testing.T) {
 	handlers := utilruntime.ErrorHandlers
 	utilruntime.ErrorHandlers = nil // they wait for the real clock

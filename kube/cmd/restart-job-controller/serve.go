@@ -80,7 +80,7 @@ func (s *servers) serve(address string, handler http.Handler, secure *tls.Config
 			err = server.Serve(listener)
 		}
 		if !errors.Is(err, http.ErrServerClosed) {
-			logger.Error(err, "nobody answers any more", "address", listener.Addr())
+			logger.Error(err, "server failed", "address", listener.Addr())
 		}
 	})
 	return nil

@@ -22,7 +22,7 @@ func get(h http.Handler, path string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// freeAddress returns an address at which nobody listens.
+// freeAddress returns an unused address.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -33,7 +33,7 @@ func freeAddress(t testing.TB) string {
 	return listener.Addr().String()
 }
 
-// Probes are answered with ok, or with what is wrong.
+// Probes answer with ok or the error.
 func TestProbesSayWhatIsWrong(t *testing.T) {
 	var wrong error
 	h := newProbes(func() error { return wrong }, func() error { return nil })
@@ -54,7 +54,7 @@ func TestProbesSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Profiles are there only if they are wanted.
+// Profiles are served only on request.
 func TestProfilesAreServedIfWanted(t *testing.T) {
 	for _, wanted := range []bool{false, true} {
 		h := newInsight(prometheus.NewRegistry(), wanted)
@@ -66,8 +66,8 @@ func TestProfilesAreServedIfWanted(t *testing.T) {
 	}
 }
 
-// A replica that has not read the Lease is healthy, but not ready; its counters are
-// there already.
+// A replica that has not read the Lease is healthy but not ready, and serves its
+// counters.
 func TestNewReplicaIsNotReady(t *testing.T) {
 	o, err := parseOptions(nil, io.Discard)
 	if err != nil {
@@ -79,7 +79,7 @@ func TestNewReplicaIsNotReady(t *testing.T) {
 	if code, text := get(h, "/healthz"); code != 200 {
 		t.Errorf("healthy: %d %q", code, text)
 	}
-	if code, text := get(h, "/readyz"); code != 503 || !strings.Contains(text, "has not been read") {
+	if code, text := get(h, "/readyz"); code != 503 || !strings.Contains(text, "Lease") {
 		t.Errorf("ready: %d %q", code, text)
 	}
 	code, text := get(r.insight(), "/metrics")
@@ -94,7 +94,7 @@ func TestNewReplicaIsNotReady(t *testing.T) {
 	}
 }
 
-// Requests are answered until stop, and nothing of the server is left.
+// The server answers requests until stop, and leaves nothing behind.
 func TestStopEndsTheServer(t *testing.T) {
 	address := freeAddress(t)
 	s := servers{ctx: context.Background()}
@@ -113,7 +113,7 @@ func TestStopEndsTheServer(t *testing.T) {
 	}
 }
 
-// A request that hangs does not hold up a stop without patience.
+// A hanging request does not delay a stop without patience.
 func TestStopWithoutPatienceCutsRequestsOff(t *testing.T) {
 	address := freeAddress(t)
 	s := servers{ctx: context.Background()}

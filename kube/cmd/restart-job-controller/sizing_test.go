@@ -66,7 +66,7 @@ func TestSizing(t *testing.T) {
 	}
 }
 
-// memory is what the program takes, as Linux counts it.
+// memory returns the program's resident memory, as Linux counts it.
 func (p *program) memory(t *testing.T) string {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))

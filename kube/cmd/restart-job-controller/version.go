@@ -40,7 +40,7 @@ func (b build) String() string {
 func (b build) metric() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "restart_job_controller_build_info",
-		Help: "1, labelled with what this program was built from and with.",
+		Help: "1, with the version, the commit and the Go version of this program as labels.",
 		ConstLabels: prometheus.Labels{
 			"git_version": b.version, "git_commit": b.revision, "go_version": b.goVersion, "platform": b.platform,
 		},

@@ -22,7 +22,7 @@ import (
 	"github.com/restartkit/restart/kube/workqueue"
 )
 
-// reconciler hands out outcomes, one after the other, and notes when it was called.
+// reconciler returns given outcomes in turn, and records the times of its calls.
 type reconciler struct {
 	limiter  *workqueue.Limiter[reconcile.Request]
 	outcomes []outcome
@@ -50,8 +50,8 @@ func (r *reconciler) Reconcile(_ context.Context, req reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: after}, nil
 }
 
-// A controller waits as the Limiter says: after an error that Reconcile returns, after a
-// RequeueAfter, and after both in turns, for they have one history.
+// A controller waits as long as the Limiter says after an error from Reconcile, after a
+// RequeueAfter, and after both in turns, because they share one history.
 func TestControllerWaitsAsTheLimiterSays(t *testing.T) {
 	log.SetLogger(logr.Discard())
 	failure := errors.New("the disk is full")
@@ -97,7 +97,8 @@ func TestControllerWaitsAsTheLimiterSays(t *testing.T) {
 				at := time.Duration(0)
 				for i, wait := range []time.Duration{0, 1 * time.Second, 2 * time.Second, 4 * time.Second, 80 * time.Millisecond, 160 * time.Millisecond, 32 * time.Second, 60 * time.Second} {
 					at += wait
-					// The queues of controller-runtime and client-go look a moment late.
+					// The queues of controller-runtime and client-go deliver an item a
+					// moment late.
 					if i >= len(r.calls) || r.calls[i] < at || r.calls[i] > at+10*time.Millisecond {
 						t.Fatalf("reconcile %d of %v: want it at %v", i, r.calls, at)
 					}

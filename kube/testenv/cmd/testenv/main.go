@@ -22,14 +22,14 @@ import (
 
 const usage = `usage: testenv [flags] [COMMAND ARGUMENT…]
 
-Starts etcd and kube-apiserver on loopback and prints the path of a kubeconfig,
-then waits to be interrupted; or runs the command with KUBECONFIG set and exits
-with its code. Nothing is left behind. The first start builds kube-apiserver, for
-minutes.
+Starts etcd and kube-apiserver on loopback, prints the path of a kubeconfig and
+waits to be interrupted. With a command, it runs the command with KUBECONFIG set
+and exits with its code. On exit it removes all its files and processes, except
+for the programs that it has built. The first start builds kube-apiserver, which
+takes minutes.
 
-No container is ever started: each pod of a namespace but kube-system is taken on
-a node that does not exist, runs for a while, and exits with code 0, or as its
-annotations say:
+Pods outside kube-system run on a simulated node, without containers. Each pod
+ends after a while, with exit code 0 by default. Annotations of a pod change this:
 
   testenv/exit: "1,0"      exit codes of its containers
   testenv/run: 5s          how long it runs
@@ -47,9 +47,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("testenv", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	var (
-		build   = flags.Bool("build", false, "make the programs that are missing, print their paths, and exit")
-		kubectl = flags.Bool("kubectl", false, "build kubectl, too, and print its path; the command finds it if PATH has none")
-		runs    = flags.Duration("run", 2*time.Second, "how long a pod runs without an annotation")
+		build   = flags.Bool("build", false, "make missing programs, print the paths of all, and exit")
+		kubectl = flags.Bool("kubectl", false, "build kubectl and print its path; the command finds it if PATH has none")
+		runs    = flags.Duration("run", 2*time.Second, "how long a pod runs without the annotation")
 	)
 	flags.Usage = func() {
 		fmt.Fprint(stderr, usage)
