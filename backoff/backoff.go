@@ -1,8 +1,7 @@
-// Package backoff decides whether and when to restart a failed container, process or
-// other task, identified by a key (KEP-4603, KEP-5307, KEP-5532).
+// Package backoff decides whether and when a failed container, process or other task
+// restarts (KEP-4603, KEP-5307, KEP-5532).
 //
-// Start with a [Restarter], which applies restart policies and rules, delays, limits,
-// and a rate across all keys:
+// Start with a [Restarter], which decides about the exits of tasks, identified by keys:
 //
 //	r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{})
 //	d := r.Exited("web", backoff.ExitPolicy{}, backoff.Exit{Run: 1, Code: 1})
@@ -11,9 +10,8 @@
 //	}
 //
 // A [Tracker] only computes delays, for instance for a work queue. A [Policy] is a
-// delay curve. [CrashLoop] and similar functions return the curves of Kubernetes,
-// [CrashLoopConfig.Resolve] returns that of a node, and [Policy.Timeline] previews the
-// restarts under a curve.
+// delay curve. [CrashLoop] and similar functions return the curves of Kubernetes, and
+// [CrashLoopConfig.Resolve] returns that of a node.
 //
 // Restarters and Trackers are safe for concurrent use, and their state can be stored.
 // The package starts no goroutines and does no I/O. Durations saturate, and a wait is
@@ -33,14 +31,12 @@ import (
 // delay. The n-th failure after them has a delay of Initial * Factor^(n-1), at most
 // Max.
 //
-// The zero value is not valid. Start from a preset, or set Initial and Max and call
-// Validate.
+// The zero value is not valid. Start from a preset, or set Initial and Max.
 type Policy struct {
 	Initial time.Duration `json:"initial"`         // first delay; > 0
 	Max     time.Duration `json:"max"`             // longest delay, jitter included; >= Initial
 	Factor  float64       `json:"factor,omitzero"` // growth per failure; 0 means 2, otherwise >= 1 and finite
-	// Jitter, in 0..1, makes each delay d random within (d*(1-Jitter), d], even at Max;
-	// 0 means none.
+	// Jitter, in 0..1, makes each delay d random within (d*(1-Jitter), d].
 	Jitter       float64       `json:"jitter,omitzero"`
 	ResetAfter   time.Duration `json:"resetAfter,omitzero"` // a longer run starts the curve over; 0 means 2*Max
 	FreeFailures int           `json:"free,omitzero"`       // failures in a row before the first delay; >= 0
@@ -87,9 +83,8 @@ func (p Policy) valid() bool {
 const exactSteps = 64
 
 // Delay returns the delay of a valid policy after that many failures in a row, without
-// jitter. It is 0 up to FreeFailures, then grows by Factor with each failure from
-// Initial to Max, and never decreases. A Factor of 2 is exact. Other delays are rounded
-// to a nanosecond, and from the 65th step on to one part in 10^9.
+// jitter. It never decreases. A Factor of 2 is exact. Other delays are rounded to a
+// nanosecond, and from the 65th step on to one part in 10^9.
 func (p Policy) Delay(failures int) time.Duration {
 	return p.delay(failures)
 }
@@ -125,15 +120,14 @@ func (p *Policy) delay(failures int) time.Duration {
 }
 
 // WithMax returns p with Max set to max and Initial lowered to max if larger (KEP-4603,
-// Conflict resolution). The result is valid if p is and max > 0.
+// Conflict resolution).
 func (p Policy) WithMax(max time.Duration) Policy {
 	p.Max = max
 	p.Initial = min(p.Initial, max)
 	return p
 }
 
-// ResetThreshold returns the run length above which the curve of a valid policy starts
-// over. It is ResetAfter or, if 0, twice Max, saturating at the largest duration.
+// ResetThreshold returns ResetAfter or, if it is 0, twice Max.
 func (p Policy) ResetThreshold() time.Duration {
 	if p.ResetAfter != 0 {
 		return p.ResetAfter

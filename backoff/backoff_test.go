@@ -92,7 +92,7 @@ func TestDelaysOfPresetsAndFactors(t *testing.T) {
 }
 
 // A delay is 0 up to FreeFailures and then within [Initial, Max], never decreases, and
-// is what multiplying step by step gives.
+// equals the result of multiplying step by step.
 func TestDelayNeverFallsOrLeavesItsBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := policies().Draw(t, "policy")
@@ -153,8 +153,8 @@ func TestDelayDoublesExactly(t *testing.T) {
 	}
 }
 
-// The tail beyond the steps that are multiplied out is as exact as promised and
-// joins without falling.
+// Delays beyond the steps multiplied one by one have the promised precision and never
+// decrease.
 func TestDelayStaysExactAfterManySteps(t *testing.T) {
 	p := backoff.Policy{Initial: time.Hour, Max: maxDuration, Factor: 1.001}
 	slow := float64(p.Initial)
@@ -173,8 +173,8 @@ func TestDelayStaysExactAfterManySteps(t *testing.T) {
 	}
 }
 
-// There is no delay before the first failure, and no panic, whatever the policy.
-func TestNoFailureNoDelay(t *testing.T) {
+// No policy has a delay before the first failure, and none panics.
+func TestDelayBeforeFirstFailureIsZero(t *testing.T) {
 	for _, p := range []backoff.Policy{backoff.CrashLoop(), {Initial: second, Max: minute, FreeFailures: -5}, {Initial: -1, FreeFailures: math.MinInt}, {}} {
 		for _, failures := range []int{0, -1, math.MinInt} {
 			if got := p.Delay(failures); got != 0 {
@@ -184,7 +184,7 @@ func TestNoFailureNoDelay(t *testing.T) {
 	}
 }
 
-// A delay keeps to Max where a float cannot tell it from its neighbours.
+// A delay keeps to Max even if a float64 cannot distinguish Max from its neighbours.
 func TestDelayKeepsToHugeMax(t *testing.T) {
 	for _, limit := range []time.Duration{1<<53 + 1, 1<<53 + 3, 1<<62 + 1, maxDuration - 1, maxDuration} {
 		for _, initial := range []time.Duration{limit, limit - 1} {
@@ -201,7 +201,7 @@ func TestDelayKeepsToHugeMax(t *testing.T) {
 
 // WithMax never raises a delay when it lowers Max and never lowers one when it
 // raises Max.
-func TestLowerMaxRaisesNoDelay(t *testing.T) {
+func TestWithMaxMovesDelaysInOneDirection(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := policies().Draw(t, "policy")
 		capped := p.WithMax(durations().Draw(t, "cap"))
@@ -233,7 +233,7 @@ func TestJitterKeepsToItsRange(t *testing.T) {
 	})
 }
 
-// A drawn delay spreads over its whole range.
+// Drawn delays cover their whole range.
 func TestJitterReachesItsWholeRange(t *testing.T) {
 	p := backoff.Policy{Initial: time.Second, Max: time.Second, Jitter: 0.5}
 	for _, tt := range []struct {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestSettingTheClockMovesOnlyItsWall(t *testing.T) {
+func TestSystemClockSetKeepsElapsedTime(t *testing.T) {
 	c := backoff.NewSystemClock()
 	before := c.Now()
 	c.Elapsed, c.Set = 5*second, -24*time.Hour
@@ -21,9 +21,9 @@ func TestSettingTheClockMovesOnlyItsWall(t *testing.T) {
 	}
 }
 
-// A wall clock that is set changes no answer of a Tracker, whether events carry a
-// monotonic reading or only the wall clock's.
-func TestSetWallClockChangesNoTracker(t *testing.T) {
+// Setting the wall clock changes no answer of a Tracker, whether or not events have a
+// monotonic reading.
+func TestSettingTheClockKeepsTrackerAnswers(t *testing.T) {
 	for _, strip := range []bool{false, true} {
 		rapid.Check(t, func(t *rapid.T) {
 			c := backoff.NewSystemClock()
@@ -69,9 +69,9 @@ func TestSetWallClockChangesNoTracker(t *testing.T) {
 	}
 }
 
-// A state survives into a process that starts when the wall clock was set by less
-// than a Tracker notices.
-func TestSmallClockStepRefusesNoState(t *testing.T) {
+// A state can be restored after the wall clock was set back by less than a Tracker
+// notices.
+func TestRestoreAcceptsStateAfterSmallClockStep(t *testing.T) {
 	c := backoff.NewSystemClock()
 	tr := newTracker(t, backoff.CrashLoop(), backoff.TrackerOptions{Clock: c})
 	tr.Next("a", c.Now())
@@ -85,8 +85,8 @@ func TestSmallClockStepRefusesNoState(t *testing.T) {
 	}
 }
 
-// Nor does it change a decision of a Restarter, or the length of a wait.
-func TestSetWallClockChangesNoRestarter(t *testing.T) {
+// Setting the wall clock changes no decision of a Restarter and no wait.
+func TestSettingTheClockKeepsRestarterDecisions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := backoff.NewSystemClock()
 		r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 1, Burst: 5, Limit: 10, Window: time.Hour})
@@ -113,9 +113,9 @@ func TestSetWallClockChangesNoRestarter(t *testing.T) {
 	})
 }
 
-// A clock that flips between two years, any number of times, ends what is under way each
-// time that it goes ahead, for so it says; but waits, limits and turns go on as ever.
-func TestClockThatFlips(t *testing.T) {
+// A clock that alternates between two years ends pending waits whenever it jumps ahead.
+// Later waits, limits and turns are unaffected.
+func TestAlternatingClockKeepsWaitsLimitsAndTurns(t *testing.T) {
 	for _, away := range []time.Duration{60 * year, 146 * year, 292 * year} {
 		c := fakeClock()
 		rated := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 0.1, Burst: 2})

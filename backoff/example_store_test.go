@@ -11,8 +11,8 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// fileStore keeps a Restarter in a file, which holds the state of before or the new
-// one at every instant, even if the machine fails. One program at a time may use it.
+// fileStore keeps a Restarter in a file, which always holds the old state or the new
+// one, even after a power failure. Only one program at a time may use it.
 type fileStore struct{ path string }
 
 func (s fileStore) load(r *backoff.Restarter[string]) error {
@@ -49,7 +49,7 @@ func (s fileStore) save(r *backoff.Restarter[string]) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// A store in a file: save before each restart, load at the start.
+// A program loads the state from a file at its start and saves it before each restart.
 func ExampleRestarter_UnmarshalJSON() {
 	folder, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -81,7 +81,7 @@ func ExampleRestarter_UnmarshalJSON() {
 	// 3 40s
 }
 
-// Out of memory: three times in an hour, then give up. Exit code 75: every five
+// Out of memory: three restarts in an hour, then give up. Exit code 75: every five
 // seconds. Anything else: the node's curve.
 func ExampleRule() {
 	const container = `{"restartPolicyRules": [
@@ -106,8 +106,8 @@ func ExampleRule() {
 		fmt.Println(r.Exited("web", c, e).Reason(c, e))
 	}
 	// Output:
-	// exit code 75 meets rule busy: restarted after 5s (failure 1 in a row of the rule)
-	// exit code 75 meets rule busy: restarted after 5s (failure 2 in a row of the rule)
+	// exit code 75 meets rule busy: restarted after 5s (the rule's failure 1 in a row)
+	// exit code 75 meets rule busy: restarted after 5s (the rule's failure 2 in a row)
 	// exit code 1 under restartPolicy Always: restarted after 40s (failure 3 in a row)
 	// exit code 137 (OOMKilled) meets rule out-of-memory: restarted after 1m20s (failure 4 in a row)
 	// exit code 137 (OOMKilled) meets rule out-of-memory: restarted after 2m40s (failure 5 in a row)
@@ -115,7 +115,7 @@ func ExampleRule() {
 	// exit code 137 (OOMKilled) meets rule out-of-memory: given up, the rule's limit of 3 restarts in 1h0m0s is used up (failure 7 in a row)
 }
 
-// Explain says of every rule why it decided, or did not.
+// Explain reports why each rule decided or did not.
 func ExampleDecision_Explain() {
 	c := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyNever, Rules: backoff.Rules{
 		{Name: "busy", Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{75}}},

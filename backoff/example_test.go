@@ -15,7 +15,7 @@ func newClock() *clocktesting.FakePassiveClock {
 	return clocktesting.NewFakePassiveClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
 }
 
-// A node's settings come to a curve; a Restarter applies it to what has exited.
+// A node's settings determine the curve, which a Restarter applies to exits.
 func Example() {
 	longest := 20 * time.Second
 	node, err := backoff.CrashLoopConfig{AllowMax: true, Max: &longest}.Resolve()
@@ -52,8 +52,7 @@ func ExamplePolicy_Delay() {
 	// Output: 0s 10s 20s 40s 1m20s 2m40s 5m0s 5m0s
 }
 
-// What does the reduced curve do to a container that crashes at once, compared
-// with today's?
+// The reduced curve and today's, for a container that crashes at once.
 func ExamplePolicy_Restarts() {
 	today, reduced := backoff.CrashLoop(), backoff.ReducedCrashLoop()
 	for from := time.Duration(0); from < 15*time.Minute; from += 5 * time.Minute {
@@ -66,8 +65,8 @@ func ExamplePolicy_Restarts() {
 	// (10m0s, 15m0s]: 5 restarts, today 1
 }
 
-// The kubelet restarts the first time at once (kubernetes#123602): that is a Free
-// restart.
+// The kubelet's first restart has no delay (kubernetes#123602), as with FreeFailures:
+// 1.
 func ExamplePolicy_Timeline() {
 	p := backoff.CrashLoop()
 	p.FreeFailures = 1
@@ -93,7 +92,7 @@ func ExampleCrashLoopConfig_Resolve() {
 	}
 	// Output:
 	// 2s 2s 10m0s
-	// Max=2s: the longest delay is 2s; the default is 5m0s, and the first delay is pulled down to it from 10s
+	// Max=2s: the longest delay is 2s; the default is 5m0s, and the first delay is lowered to it from 10s
 }
 
 func ExampleExitPolicy_DecideExit() {
@@ -111,7 +110,7 @@ func ExampleExitPolicy_DecideExit() {
 	// Stop -1
 }
 
-// A supervisor reports every exit and does what the Decision says.
+// A supervisor reports every exit and follows the Decision.
 func ExampleRestarter() {
 	clock := newClock()
 	r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: clock})
@@ -128,7 +127,7 @@ func ExampleRestarter() {
 	clock.SetTime(clock.Now().Add(4 * time.Second))
 	fmt.Println("seen again:", r.Exited("web", c, exit) == d, "- sleep", r.Remaining("web"))
 
-	r.RestartNow("web") // what it waited for is back
+	r.RestartNow("web") // its dependency is back
 	fmt.Println("woken - sleep", r.Remaining("web"))
 
 	exit = backoff.Exit{Run: 2, Code: 0, Started: clock.Now(), Finished: clock.Now()}
@@ -141,8 +140,7 @@ func ExampleRestarter() {
 	// Stop
 }
 
-// Sidecars restart at a flat rate, and nothing restarts more often than the node
-// bears.
+// Sidecars restart at a constant rate, and a node limits the rate of all restarts.
 func ExampleRestarter_policies() {
 	clock := newClock()
 	r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{
@@ -151,7 +149,7 @@ func ExampleRestarter_policies() {
 			if key == "proxy" || e.Reason == "OOMKilled" {
 				return backoff.Policy{Initial: time.Second, Max: time.Second}
 			}
-			return backoff.Policy{} // not valid: the Restarter's own
+			return backoff.Policy{} // the Restarter's policy applies
 		},
 		Rate: 0.5, // one restart every two seconds
 	})
@@ -172,7 +170,7 @@ func ExampleRestarter_policies() {
 	// logs 3s
 }
 
-// A Restarter survives its process as JSON: repeated exits, delays and limits go on.
+// Stored as JSON, a Restarter keeps its exits, delays and limits in a new process.
 func ExampleRestarter_MarshalJSON() {
 	clock := newClock()
 	options := backoff.RestarterOptions[string]{Clock: clock, Limit: 2}
@@ -192,8 +190,7 @@ func ExampleRestarter_MarshalJSON() {
 	// Output: 1 10s
 }
 
-// The kubelet's loop: ask, and if nothing holds the container back, count and
-// start.
+// The kubelet's loop: once the container is no longer held back, count and start.
 func ExampleTracker() {
 	clock := newClock()
 	t, err := backoff.NewTracker[string](backoff.CrashLoop(), backoff.TrackerOptions{Clock: clock})
@@ -217,7 +214,7 @@ func ExampleTracker() {
 	// start at 1m10s
 }
 
-// The shape of client-go's workqueue.TypedRateLimiter.
+// A RateLimiter implements client-go's workqueue.TypedRateLimiter.
 func ExampleTracker_RateLimiter() {
 	t, err := backoff.NewTracker[string](backoff.Policy{Initial: 5 * time.Millisecond, Max: time.Second}, backoff.TrackerOptions{})
 	if err != nil {

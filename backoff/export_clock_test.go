@@ -32,8 +32,8 @@ func (c *SystemClock) Now() time.Time                  { return SetWall(c.start.
 func (c *SystemClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 func (c *SystemClock) Wall() time.Time                 { return c.Now().Round(0) }
 
-// SetWall moves the wall clock reading of t by whole seconds and leaves its
-// monotonic one: what time.Now returns once the wall clock was set.
+// SetWall moves the wall clock reading of t by whole seconds and leaves its monotonic
+// reading, like time.Now after the wall clock was set.
 func SetWall(t time.Time, by time.Duration) time.Time {
 	type layout struct {
 		wall uint64 // 1 bit, 33 bits of seconds, 30 bits of nanoseconds

@@ -44,7 +44,7 @@ func (r *Restarter[K]) RuleCounts(key K) int {
 	return len(h.counts)
 }
 
-// HistorySize is the size of a key's history without what it points to.
+// HistorySize is the size of a history without its pointers' targets.
 var HistorySize = int(reflect.TypeFor[history]().Size())
 
 // SizeOf returns how many bytes the history of key takes.

@@ -28,9 +28,9 @@ func excess(p backoff.Policy, start, end time.Duration) int {
 	return p.Restarts(0, in) - today.Restarts(0, in)
 }
 
-// The graphs of KEP-4603 that show restarts under a curve, in the order of its text: the
-// restarts in each window from the end of the one before, the first with its beginning.
-func TestRestartsAreThoseOfTheKEP(t *testing.T) {
+// The graphs of KEP-4603 that show restarts under a curve, in the order of its text.
+// Each window begins at the end of the previous one.
+func TestRestartsMatchTheKEPGraphs(t *testing.T) {
 	const minute = time.Minute
 	node := []time.Duration{30 * second, 150 * second, 5 * minute, 10 * minute, 15 * minute}
 	first := []time.Duration{10 * second, 30 * second, 70 * second, 150 * second, 310 * second} // the restarts of today
@@ -76,7 +76,7 @@ func TestRestartsAreThoseOfTheKEP(t *testing.T) {
 	}
 }
 
-// The numbers in the text of KEP-4603, where it has others with those.
+// Numbers from the text of KEP-4603. Names include the KEP's number if it differs.
 func TestRestartsKEPErrata(t *testing.T) {
 	const minute = time.Minute
 	const pods, requests = 110, 5 // a full node; API requests per restart

@@ -25,7 +25,7 @@ type otherSystem struct {
 	lost         []string // what does not carry over
 }
 
-// otherExit is an exit and what the other system does about it.
+// otherExit is an exit and the other system's response.
 type otherExit struct {
 	ran    time.Duration
 	code   int32
@@ -40,7 +40,7 @@ const (
 	end   = backoff.ActionGiveUp
 )
 
-// atOnce is for systems without a delay: a curve has none of 0.
+// atOnce stands for no delay, which no curve has.
 var atOnce = backoff.Policy{Initial: 1, Max: 1}
 
 var otherSystems = []otherSystem{
@@ -172,9 +172,9 @@ var otherSystems = []otherSystem{
 	},
 }
 
-// Policies of other systems decide the same as ours, as far as they carry over; what does
-// not is listed, and -v prints it.
-func TestOtherSystemsArePoliciesOfOurs(t *testing.T) {
+// Policies of other systems decide like their translations, as far as these exist. -v
+// prints the differences.
+func TestPoliciesOfOtherSystems(t *testing.T) {
 	for _, s := range otherSystems {
 		t.Run(s.name, func(t *testing.T) {
 			var c backoff.ExitPolicy

@@ -25,23 +25,22 @@ type CrashLoopConfig struct {
 
 // ConfigNote explains the effect of one field of a CrashLoopConfig.
 type ConfigNote struct {
-	Field   string // name of the field
-	Value   string // its value
-	Reason  string // its effect, or why it was overruled
+	Field   string
+	Value   string
+	Reason  string // the field's effect, or why it was overruled
 	Warning bool   // the field is set but has no effect
 }
 
-// ResolvedConfig is the policy in force under a CrashLoopConfig, with notes. The zero
-// value holds no valid policy.
+// ResolvedConfig is the policy in force under a CrashLoopConfig, with notes.
 type ResolvedConfig struct {
 	Policy Policy
 	Notes  []ConfigNote // one per field that had an effect or was overruled
 }
 
-// Resolve returns the policy in force. With AllowMax, Max replaces the default maximum,
-// larger or smaller, and caps Initial. If it is outside [1s, 300s], the error wraps
-// field.Errors naming it. Without AllowMax, Max is ignored with a warning in Notes.
-// ResetAfter is always 10 minutes. Source: KEP-4603, Conflict resolution.
+// Resolve returns the policy in force (KEP-4603, Conflict resolution). With AllowMax,
+// Max replaces the default maximum, larger or smaller, and caps Initial. If it is
+// outside [1s, 300s], the error wraps field.Errors naming it. Without AllowMax, Max is
+// ignored with a warning in Notes. ResetAfter is always 10 minutes.
 func (c CrashLoopConfig) Resolve() (ResolvedConfig, error) {
 	honoured := c.AllowMax && c.Max != nil
 	if honoured && (*c.Max < minCrashLoopMax || *c.Max > maxCrashLoopMax) {
@@ -61,13 +60,13 @@ func (c CrashLoopConfig) Resolve() (ResolvedConfig, error) {
 	case honoured:
 		reason := fmt.Sprintf("the longest delay is %v; the default is %v", *c.Max, r.Policy.Max)
 		if *c.Max < r.Policy.Initial {
-			reason += fmt.Sprintf(", and the first delay is pulled down to it from %v", r.Policy.Initial)
+			reason += fmt.Sprintf(", and the first delay is lowered to it from %v", r.Policy.Initial)
 		}
 		r.Policy = r.Policy.WithMax(*c.Max)
 		r.Notes = append(r.Notes, ConfigNote{Field: "Max", Value: c.Max.String(), Reason: reason})
 	case c.Max != nil:
 		r.Notes = append(r.Notes, ConfigNote{Field: "Max", Value: c.Max.String(), Warning: true,
-			Reason: "ignored, the feature gate KubeletCrashLoopBackOffMax is off"})
+			Reason: "ignored because the feature gate KubeletCrashLoopBackOffMax is off"})
 	}
 	return r, nil
 }

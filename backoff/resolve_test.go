@@ -13,9 +13,8 @@ import (
 	"github.com/restartkit/restart/internal/scenario"
 )
 
-// Each of these is out of [1s, 300s], compared exactly; each error names the
-// field, the value and the range.
-func TestResolveNamesWhatIsOutOfBounds(t *testing.T) {
+// The error of a Max outside [1s, 300s] has the field, the value and the range.
+func TestResolveReportsMaxOutOfBounds(t *testing.T) {
 	for _, d := range []time.Duration{0, 999 * time.Millisecond, second - 1, 300*second + 1, 301 * second, -5 * second, 1<<63 - 1, -1 << 63} {
 		for _, reduce := range []bool{false, true} {
 			r, err := backoff.CrashLoopConfig{ReduceDefault: reduce, AllowMax: true, Max: &d}.Resolve()
@@ -26,9 +25,9 @@ func TestResolveNamesWhatIsOutOfBounds(t *testing.T) {
 	}
 }
 
-// Resolve is total: an error exactly for a Max that is honoured and out of
-// bounds, otherwise a valid policy with Max in force and the reset at 10 minutes.
-func TestResolveIsTotal(t *testing.T) {
+// Resolve returns an error exactly if Max is honoured and out of bounds. Otherwise it
+// returns a valid policy with Max in force and a reset after 10 minutes.
+func TestResolveReturnsErrorOrValidPolicy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := backoff.CrashLoopConfig{ReduceDefault: rapid.Bool().Draw(t, "reduce"), AllowMax: rapid.Bool().Draw(t, "allow")}
 		if rapid.Bool().Draw(t, "set") {

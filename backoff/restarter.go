@@ -15,13 +15,11 @@ import (
 // restart policy and rules, a backoff and a limit per key, and a rate across all keys.
 //
 // Call Exited for every exit and follow its Decision; before a restart, sleep for
-// Remaining. Exited is atomic and idempotent. Exits with a Run or a Finished may be
-// reported repeatedly; see Exit.
+// Remaining. Exited is atomic and idempotent; see Exit.
 //
-// A key has one count of failures in a row across all outcomes, and one more for each
-// rule with a Delay. A run longer than ResetAfter starts a count over; waiting and
-// reading do not. Exit code 0 counts if it leads to a restart (KEP-4603, On Success and
-// the 10 minute recovery threshold).
+// A key has one count of failures in a row, and one more for each rule with a Delay. A
+// run longer than ResetAfter starts a count over; waiting does not. Exit code 0 counts
+// if it leads to a restart (KEP-4603, On Success and the 10 minute recovery threshold).
 //
 // Setting the clock back does not lengthen a wait, nor does an exit that finished in
 // the future. Invariants, for every key and instant:
@@ -32,7 +30,7 @@ import (
 //  4. any n restarts that span a time t satisfy n <= Rate*t + Burst
 //
 // Create one with NewRestarter; the zero value is not usable. A Restarter is safe for
-// concurrent use by multiple goroutines, but the option Rand must not call it.
+// concurrent use, but the option Rand must not call it.
 type Restarter[K comparable] struct {
 	policy  Policy
 	reset   time.Duration // ResetThreshold of policy
@@ -44,19 +42,18 @@ type Restarter[K comparable] struct {
 	lowered atomic.Int64 // see Lowered
 }
 
-// RestarterOptions configures a Restarter. The zero value is ready to use. Functions
-// must be safe for concurrent use by multiple goroutines.
+// RestarterOptions configures a Restarter. Functions must be safe for concurrent use.
 type RestarterOptions[K comparable] struct {
 	Clock clock.PassiveClock // nil means the real clock
 	Rand  func() float64     // in [0, 1), called only if Jitter > 0; nil means math/rand/v2
-	// PolicyFor returns the policy for an exit of a key and must depend only on its
-	// arguments. If it is nil or returns a zero Policy, the Restarter's policy applies.
-	// An invalid Policy has the same effect, and the Decision reports it.
+	// PolicyFor returns the policy for an exit and must depend only on its arguments.
+	// If it is nil or returns a zero Policy, the Restarter's policy applies. An invalid
+	// Policy has the same effect, and the Decision reports it.
 	PolicyFor func(key K, e Exit) Policy
-	Limit     int           // restarts of a key within Window before GiveUp; 0 means no limit. A Rule's is separate
+	Limit     int           // restarts of a key within Window before GiveUp; 0 means no limit
 	Window    time.Duration // period of Limit; 0 means forever
 	Rate      float64       // restarts per second across all keys; 0 means no limit
-	Burst     int           // restarts allowed at once under Rate, from the start; 0 means 1
+	Burst     int           // restarts allowed at once under Rate; 0 means 1
 	History   int           // earlier exits to keep per key, with their Decisions; 0 to 1000
 	// RefuseFuture makes Restore reject states with times later than the clock instead of
 	// lowering these.
@@ -66,8 +63,8 @@ type RestarterOptions[K comparable] struct {
 // maxHistory bounds RestarterOptions.History.
 const maxHistory = 1000
 
-// Validate returns field.Errors listing every option out of bounds, or without effect
-// because Limit or Rate is 0; or nil.
+// Validate returns field.Errors listing every option that is out of bounds or has no
+// effect, or nil.
 func (o RestarterOptions[K]) Validate() error {
 	var errs field.Errors
 	o.validate(&errs)
@@ -76,7 +73,7 @@ func (o RestarterOptions[K]) Validate() error {
 
 func (o RestarterOptions[K]) validate(errs *field.Errors) {
 	errs.Check(o.Limit >= 0, "Limit", o.Limit, ">= 0 (0 means none)")
-	errs.Check(o.Window >= 0, "Window", o.Window, ">= 0 (0 means for ever)")
+	errs.Check(o.Window >= 0, "Window", o.Window, ">= 0 (0 means forever)")
 	errs.Check(o.Rate >= 0 && !math.IsInf(o.Rate, 1), "Rate", o.Rate, ">= 0 and finite (0 means none)")
 	errs.Check(o.Burst >= 0, "Burst", o.Burst, ">= 0 (0 means 1)")
 	errs.Check(o.History >= 0 && o.History <= maxHistory, "History", o.History, fmt.Sprintf("in 0..%d", maxHistory))
@@ -106,8 +103,8 @@ func NewRestarter[K comparable](p Policy, o RestarterOptions[K]) (*Restarter[K],
 	return r, nil
 }
 
-// Exited decides about an exit of key under c. For the last exit again and for older
-// ones, it returns the last Decision; see Exit.
+// Exited decides about an exit of key under c. If the exit is not new, Exited returns
+// the last Decision; see Exit.
 func (r *Restarter[K]) Exited(key K, c ExitPolicy, e Exit) Decision {
 	policy, valid := r.policyFor(key, e)
 	shard, hash, clockTime, now := r.lock(key)
@@ -211,8 +208,8 @@ func (r *Restarter[K]) keepFor(reset time.Duration, counts []ruleCount) time.Dur
 	return max(keep, r.options.Window)
 }
 
-// Remaining returns how long to sleep before restarting key, within [0, Delay] of its
-// last Decision. It returns 0 if no restart is pending.
+// Remaining returns how long to sleep before restarting key, or 0 if no restart is
+// pending.
 func (r *Restarter[K]) Remaining(key K) time.Duration {
 	shard, hash, _, now := r.lock(key)
 	defer shard.mu.Unlock()
@@ -225,8 +222,8 @@ func (r *Restarter[K]) Remaining(key K) time.Duration {
 
 // RestartNow ends the wait of key, for instance because a dependency is back. The key
 // restarts now, or at its turn under Rate, and its failures still count. RestartNow
-// returns the key's Decision, updated with a Delay counted from now unless the wait was
-// over. If key should not restart, ok is false.
+// returns the key's Decision, with a Delay counted from now unless the wait was over.
+// If key should not restart, ok is false.
 func (r *Restarter[K]) RestartNow(key K) (d Decision, ok bool) {
 	shard, hash, clockTime, now := r.lock(key)
 	defer shard.mu.Unlock()
@@ -243,7 +240,7 @@ func (r *Restarter[K]) RestartNow(key K) (d Decision, ok bool) {
 	return h.decision, true
 }
 
-// Reset forgets key, including its failures, limits and wait.
+// Reset forgets key.
 func (r *Restarter[K]) Reset(key K) {
 	shard, hash, _, now := r.lock(key)
 	defer shard.mu.Unlock()
@@ -254,10 +251,10 @@ func (r *Restarter[K]) Reset(key K) {
 	}
 }
 
-// GC drops keys that no longer matter and returns their number. A key matters for
-// Window and for twice ResetAfter after its restart was due and its exit was last
-// reported; the longest durations of the Restarter and the rules count. With a Limit
-// but no Window, it matters until Reset. Call GC occasionally.
+// GC drops keys that no longer matter and returns their number; call it occasionally. A
+// key matters for Window and for twice ResetAfter, the longest of those in use, after
+// its restart was due and its exit was last reported. With a Limit but no Window, it
+// matters until Reset.
 func (r *Restarter[K]) GC() int {
 	dropped := 0
 	for i := range r.keys.shards {

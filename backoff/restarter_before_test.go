@@ -97,8 +97,8 @@ func todaysPolicy(rng *rand.Rand) (c backoff.ExitPolicy) {
 	return c
 }
 
-// For policies of core/v1's form every decision is what it was, in a million exits.
-func TestTodaysPoliciesDecideAsBefore(t *testing.T) {
+// Policies in core/v1's form decide on a million exits like an earlier version.
+func TestCoreV1PoliciesDecideAsBefore(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	exits, found := 0, map[backoff.Action]int{}
 	for exits < 1_000_000 {

@@ -82,8 +82,8 @@ func fits(instants []time.Duration, interval time.Duration, burst int) bool {
 	return true
 }
 
-// Whatever is booked and cancelled, the instants keep to the rate, and each was
-// the earliest that does.
+// After any bookings and cancellations, instants keep to the rate, and each was the
+// earliest possible one.
 func TestBucketKeepsToItsRate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		burst := rapid.IntRange(0, 4).Draw(t, "burst")
@@ -162,9 +162,9 @@ func slowFirst(given []time.Duration, from, interval time.Duration, burst int) t
 	panic("there is no last one")
 }
 
-// Long queues of all kinds give the first instants, too. The work for each does not grow
-// with the queue, but for its logarithm.
-func TestWorkForATurnDoesNotGrowWithTheQueue(t *testing.T) {
+// Long queues of all kinds return the first free instant. The work grows with the
+// logarithm of the queue's length.
+func TestBookingCostIsLogarithmic(t *testing.T) {
 	for _, burst := range []int{1, 2, 10, 1000} {
 		for name, from := range map[string]func(*rand.Rand, int) int{
 			"at once":        func(*rand.Rand, int) int { return 10 },
@@ -214,7 +214,7 @@ func queue(t *testing.T, burst, n int, from func(*rand.Rand, int) int) int {
 	return b.pace.visits / (3 * n)
 }
 
-// A bucket starts full, refills, and forgets what has passed.
+// A bucket starts full, refills, and forgets past instants.
 func TestBucketGivesTheFirstFreeTurn(t *testing.T) {
 	b := newBucket(2, 3)
 	var got []time.Duration
@@ -234,7 +234,7 @@ func TestBucketGivesTheFirstFreeTurn(t *testing.T) {
 	}
 }
 
-// Rates of any size and instants at the end of time neither wrap nor panic.
+// Extreme rates and instants neither wrap around nor panic.
 func TestBucketSaturates(t *testing.T) {
 	for _, rate := range []float64{math.SmallestNonzeroFloat64, 1e-9, 3, 1e300, math.MaxFloat64} {
 		for _, burst := range []int{0, 2, math.MaxInt} {

@@ -10,7 +10,7 @@ import (
 // RuleState holds a key's counts for one rule with a Delay or a Limit.
 type RuleState struct {
 	Rule     int           `json:"rule"`               // index of the rule
-	Name     string        `json:"name,omitempty"`     // its name; an unnamed rule is identified by index
+	Name     string        `json:"name,omitempty"`     // its name
 	Failures int           `json:"failures,omitempty"` // failures in a row, for its Delay
 	Used     int           `json:"used,omitempty"`     // restarts counted by a Limit without a Window
 	Recent   []time.Time   `json:"recent,omitempty"`   // when restarts within its Window were decided, oldest first

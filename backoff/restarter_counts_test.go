@@ -12,8 +12,8 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// Out of memory: three times in an hour, then give up; 75: every five seconds, for
-// ever; anything else: the node's curve. Each has its own count.
+// Out of memory: three restarts in an hour, then give up. Code 75: every five seconds,
+// forever. Anything else: the node's curve. Each has its own count.
 func TestEachRuleHasItsOwnCurveAndLimit(t *testing.T) {
 	c := fakeClock()
 	o := backoff.RestarterOptions[string]{Clock: c}
@@ -52,8 +52,8 @@ func TestEachRuleHasItsOwnCurveAndLimit(t *testing.T) {
 	check(oom(300 * second))
 }
 
-// A rule without a Limit is under the Restarter's; one with a Limit is not.
-func TestRuleLimitStandsInForTheRestarters(t *testing.T) {
+// The Restarter's limit applies to rules without a Limit only.
+func TestRuleLimitReplacesRestarterLimit(t *testing.T) {
 	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock(), Limit: 2})
 	p := richPolicy()
 	var got []backoff.Action
@@ -66,9 +66,9 @@ func TestRuleLimitStandsInForTheRestarters(t *testing.T) {
 	}
 }
 
-// A rule's row of failures ends with a run longer than its own ResetAfter, whichever
-// rule the run's end met; its limit does not.
-func TestLongRunStartsTheRuleOver(t *testing.T) {
+// A run longer than a rule's own ResetAfter resets the rule's failures, even if another
+// rule decided on its exit. It does not reset the rule's limit.
+func TestLongRunResetsRuleFailures(t *testing.T) {
 	c := fakeClock()
 	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
 	p := backoff.ExitPolicy{Rules: backoff.Rules{{Name: "fast", Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{2}}, Delay: &backoff.Policy{Initial: second, Max: 8 * second}, Limit: 4}}}
@@ -90,8 +90,8 @@ func TestLongRunStartsTheRuleOver(t *testing.T) {
 	}
 }
 
-// Counts go with a rule's name when rules move, and with its index if it has none;
-// those of rules that are gone are forgotten.
+// Counts follow a rule's name, or its index if unnamed. Those of removed rules are
+// dropped.
 func TestCountsFollowTheNameOfARule(t *testing.T) {
 	c := fakeClock()
 	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
@@ -115,8 +115,8 @@ func TestCountsFollowTheNameOfARule(t *testing.T) {
 	}
 }
 
-// A delay that the failure asks for is kept to, up to the longest of the curve in force.
-func TestRetryAfterIsAtLeastWaited(t *testing.T) {
+// RetryAfter raises a delay, up to the Max of the curve in force.
+func TestRetryAfterIsMinimumDelay(t *testing.T) {
 	c := fakeClock()
 	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
 	p := richPolicy()
@@ -131,7 +131,7 @@ func TestRetryAfterIsAtLeastWaited(t *testing.T) {
 	}
 }
 
-// The history holds as many exits as it should, the newest, with what was decided.
+// The history holds the newest exits, up to the option History, with their decisions.
 func TestHistoryHoldsTheExitsBeforeTheLast(t *testing.T) {
 	c := fakeClock()
 	o := backoff.RestarterOptions[string]{Clock: c, History: 3}
@@ -164,9 +164,9 @@ func TestHistoryHoldsTheExitsBeforeTheLast(t *testing.T) {
 	}
 }
 
-// What the version before wrote is read, its counts and limits go on, and nothing is
-// counted of a rule yet.
-func TestStateWithoutRulesIsRead(t *testing.T) {
+// A state stored by the previous version keeps its failures and limits and has no
+// counts of rules.
+func TestRestoreOfStateWithoutRules(t *testing.T) {
 	const before = `{"web":{"failures":2,"last":{"run":2,"code":1,"reason":"Error","started":"2026-03-01T11:59:59Z","finished":"2026-03-01T12:00:00Z"},` +
 		`"decision":{"action":"Restart","delay":20000000000,"notBefore":"2026-03-01T12:00:20Z","failures":2,"rule":0},"recent":["2026-03-01T11:59:00Z","2026-03-01T12:00:00Z"]}}`
 	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock(), Limit: 3})
@@ -189,7 +189,7 @@ func TestStateWithoutRulesIsRead(t *testing.T) {
 	}
 }
 
-// Impossible counts and histories are refused, all at once.
+// Restore reports all impossible counts and histories at once.
 func TestImpossibleRuleStatesAreRefused(t *testing.T) {
 	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock(), RefuseFuture: true})
 	s := backoff.RestarterState{Last: backoff.Exit{Code: 1}, Decision: backoff.Decision{Action: backoff.ActionRestart, Failures: 1, Rule: -1, RuleName: "x", RuleFailures: 1},
@@ -208,7 +208,7 @@ func TestImpossibleRuleStatesAreRefused(t *testing.T) {
 	}
 }
 
-// What a key holds is bounded, whatever its rules and exits; the test prints how much.
+// The memory of a key is bounded for all rules and exits. -v prints it.
 func TestMemoryOfAKeyIsBounded(t *testing.T) {
 	c := fakeClock()
 	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, History: backoff.MaxHistory})
@@ -246,7 +246,7 @@ func TestMemoryOfAKeyIsBounded(t *testing.T) {
 	}
 }
 
-// Deciding by twenty rules of 255 codes allocates nothing, whatever decides.
+// Deciding by twenty rules of 255 codes does not allocate.
 func TestManyRulesDoNotAllocate(t *testing.T) {
 	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{History: 10})
 	p := manyRules()
@@ -263,8 +263,8 @@ func TestManyRulesDoNotAllocate(t *testing.T) {
 	}
 }
 
-// A list of codes that is edited in place, between two exits, decides as it stands.
-func TestEditedListOfCodesDecidesAsItStands(t *testing.T) {
+// Editing a list of codes in place between two exits takes effect.
+func TestCodesEditedInPlaceTakeEffect(t *testing.T) {
 	p := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyNever, Rules: manyRules().Rules}
 	codes := p.Rules[7].ExitCodes
 	codes.Ranges = []backoff.CodeRange{{-20, -11}}
@@ -326,7 +326,7 @@ func BenchmarkExitedByManyRules(b *testing.B) {
 	}
 }
 
-// What Validate refuses and Exited takes as it is leaves nothing that Restore refuses.
+// Restore accepts states that result from policies which Validate rejects.
 func TestStatesOfInvalidPoliciesAreRestored(t *testing.T) {
 	clock := fakeClock()
 	long := backoff.ExitPolicy{}

@@ -9,7 +9,7 @@ import (
 
 // Decision is the response to one exit. The zero value means that nothing was decided.
 type Decision struct {
-	Action Action `json:"action"` // any of the four
+	Action Action `json:"action"`
 	// Delay is the time from the exit, or from a later RestartNow, to the restart.
 	Delay     time.Duration `json:"delay"`
 	NotBefore time.Time     `json:"notBefore,omitzero"` // when the restart is due, for display; zero without a restart
@@ -18,22 +18,21 @@ type Decision struct {
 
 	RuleName string `json:"ruleName,omitempty"` // its name
 	// RuleFailures is the rule's own failures in a row if Delay follows the rule's
-	// curve, and 0 if it follows Failures.
+	// curve, and otherwise 0.
 	RuleFailures int `json:"ruleFailures,omitempty"`
 
-	// PolicyInvalid means that an invalid policy from PolicyFor or the rule was
-	// replaced by the Restarter's or the key's.
+	// PolicyInvalid means that the policy of PolicyFor or the rule was invalid and
+	// ignored.
 	PolicyInvalid bool `json:"policyInvalid,omitempty"`
 }
 
-// Remaining returns the rest of d's wait when the wall clock shows now, within [0,
-// Delay] even if the clock was set back. Unlike Restarter.Remaining, it ignores a later
-// RestartNow.
+// Remaining returns the rest of d's wait at now, within [0, Delay]. Unlike
+// Restarter.Remaining, it ignores a later RestartNow.
 func (d Decision) Remaining(now time.Time) time.Duration {
 	return max(min(d.NotBefore.Sub(now), d.Delay), 0)
 }
 
-// Reason explains d for e under c in one sentence, or says that nothing was decided.
+// Reason explains d for e under c in one sentence.
 func (d Decision) Reason(c ExitPolicy, e Exit) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "exit code %d", e.Code)
@@ -83,7 +82,7 @@ func (d Decision) Reason(c ExitPolicy, e Exit) string {
 		fmt.Fprintf(&b, ": %s %s (%s)", what, when, d.failuresText())
 	}
 	if d.PolicyInvalid {
-		b.WriteString(", by another policy, for PolicyFor or the rule gave an invalid one")
+		b.WriteString(", by another policy, because that of PolicyFor or the rule is invalid")
 	}
 	return b.String()
 }
@@ -91,7 +90,7 @@ func (d Decision) Reason(c ExitPolicy, e Exit) string {
 // failuresText names the count behind the delay.
 func (d Decision) failuresText() string {
 	if d.RuleFailures > 0 {
-		return fmt.Sprintf("failure %d in a row of the rule", d.RuleFailures)
+		return fmt.Sprintf("the rule's failure %d in a row", d.RuleFailures)
 	}
 	return fmt.Sprintf("failure %d in a row", d.Failures)
 }

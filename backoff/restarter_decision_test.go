@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestWhyIsOneSentence(t *testing.T) {
+func TestReasonIsOneSentence(t *testing.T) {
 	c := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, Rules: []backoff.Rule{
 		{Action: backoff.ActionRestartAll, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{41, 42}}}}}
 	for _, tt := range []struct {
@@ -27,7 +27,7 @@ func TestWhyIsOneSentence(t *testing.T) {
 		{backoff.Decision{}, backoff.Exit{Code: 42}, "exit code 42: nothing decided"},
 		{backoff.Decision{Action: backoff.ActionStop, Rule: 7}, backoff.Exit{}, "exit code 0 under restartPolicy OnFailure: not restarted"},
 		{backoff.Decision{Action: backoff.ActionRestart, Failures: 1, Rule: -1, PolicyInvalid: true}, backoff.Exit{Code: 1},
-			"exit code 1 under restartPolicy OnFailure: restarted at once (failure 1 in a row), by another policy, for PolicyFor or the rule gave an invalid one"},
+			"exit code 1 under restartPolicy OnFailure: restarted at once (failure 1 in a row), by another policy, because that of PolicyFor or the rule is invalid"},
 	} {
 		if got := tt.d.Reason(c, tt.e); got != tt.want {
 			t.Errorf("got  %s\nwant %s", got, tt.want)
@@ -38,7 +38,7 @@ func TestWhyIsOneSentence(t *testing.T) {
 	}
 }
 
-// The wait that a Decision has left is within its Delay, whatever the clock does.
+// Decision.Remaining is within the Delay, even if the clock is set.
 func TestDecisionRemainingKeepsToItsDelay(t *testing.T) {
 	d := backoff.Decision{Action: backoff.ActionRestart, Delay: 10 * second, NotBefore: t0.Add(10 * second), Failures: 1, Rule: -1}
 	for _, tt := range []struct {
@@ -63,8 +63,8 @@ func TestDecisionRemainingKeepsToItsDelay(t *testing.T) {
 	}
 }
 
-// While the clock only goes forward, a Decision and its Restarter agree on the wait
-// that is left, under a Rate too.
+// While the clock is not set back, a Decision and its Restarter have the same
+// Remaining, also under a Rate.
 func TestDecisionAndRestarterAgreeOnTheWait(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := fakeClock()

@@ -10,16 +10,15 @@ import (
 //
 // A Restarter identifies an exit by its Run or, if 0, by its Finished. Set at least
 // one, because an exit with neither is always new. An exit with a higher Run is new.
-// With a lower Run, or without one, it is new if it finished after the last exit, and
-// old otherwise. A caller may therefore report all exits it still sees. If the counter
-// starts over, stop reporting its old exits.
+// With a lower Run, or without one, it is new if it finished after the last exit. A
+// caller may therefore report all exits it still sees. If the counter starts over, stop
+// reporting its old exits.
 //
-// A growing Run identifies exits regardless of clocks. Without it, if the last exit
-// lies in the future, because the clock was set back or the exit's own clock is ahead,
-// an exit that finished earlier is new unless it lies in the future as well. No exit is
-// missed for long, but old exits that are still reported, and the one in the future,
-// may count again, once each and once more with each new exit, until the clock has
-// caught up.
+// Without a Run, exits depend on clocks. If the last exit lies in the future, because
+// the clock was set back or the exit's own clock is ahead, an exit that finished
+// earlier is new unless it lies in the future as well. No exit is missed for long, but
+// exits that are still reported may count again, once each and once more with each new
+// exit, until the clock has caught up.
 type Exit struct {
 	// Run is restartCount or another number that grows with every run; 0 means none.
 	Run  int64 `json:"run,omitempty"`
@@ -28,7 +27,7 @@ type Exit struct {
 	// of 128+n.
 	Signal   int32     `json:"signal,omitempty"`
 	Reason   string    `json:"reason,omitempty"`  // OOMKilled, Error, …; for rules, PolicyFor and Decision.Reason
-	Started  time.Time `json:"started,omitzero"`  // zero if it never ran, which starts no curve over
+	Started  time.Time `json:"started,omitzero"`  // zero if it never ran
 	Finished time.Time `json:"finished,omitzero"` // counts as now if zero or in the future
 
 	// RetryAfter is the shortest delay that the failure asks for, as an HTTP server

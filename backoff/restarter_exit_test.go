@@ -32,9 +32,9 @@ func reborn(t interface {
 	return other
 }
 
-// Which exits are new, for every Run and Finished there can be after an exit at 5s,
-// in the same process and in the next one. One that is not new gets the Decision of
-// the last one; one that is counts, and, if it can be known again, counts once.
+// All combinations of Run and Finished after an exit at 5s, in the same process and
+// after a restore. An exit that is not new gets the last Decision. A new one counts,
+// and only once if it can be recognized.
 func TestNewExitsCountOnce(t *testing.T) {
 	const isNew, known = true, false
 	finished := [4]string{"unknown", "earlier", "same", "later"}
@@ -97,9 +97,8 @@ func TestNewExitsCountOnce(t *testing.T) {
 	}
 }
 
-// Exits that say nothing but their code back off as far as the curve goes, and no
-// kill resets or repeats one.
-func TestBareExitsBackOff(t *testing.T) {
+// Exits with nothing but a code back off up to the curve's maximum, also over restores.
+func TestExitsWithOnlyACodeBackOff(t *testing.T) {
 	c := fakeClock()
 	o := backoff.RestarterOptions[string]{Clock: c}
 	r := newRestarter(t, backoff.CrashLoop(), o)
@@ -115,9 +114,9 @@ func TestBareExitsBackOff(t *testing.T) {
 	}
 }
 
-// A counter that starts over, as a caller's does that lost its state, names new
-// exits; one that goes on from Last.Run+1 does too.
-func TestCounterThatStartsOverLosesNoExit(t *testing.T) {
+// Exits are new both if a caller's counter starts over and if it continues with
+// Last.Run+1.
+func TestRestartedRunCounterLosesNoExit(t *testing.T) {
 	c := fakeClock()
 	o := backoff.RestarterOptions[string]{Clock: c}
 	r := newRestarter(t, backoff.CrashLoop(), o)
@@ -135,9 +134,9 @@ func TestCounterThatStartsOverLosesNoExit(t *testing.T) {
 	}
 }
 
-// A run counts as long as its times say: nothing without a Started, until now
-// without a Finished, and by its own clock where that is ahead or behind.
-func TestRunLengthFollowsItsTimes(t *testing.T) {
+// A run without Started has length zero, one without Finished lasts until now, and
+// others are measured by their own clock.
+func TestRunLengthFromStartedAndFinished(t *testing.T) {
 	now := t0.Add(time.Hour)
 	long := now.Add(-601 * second)
 	for _, tt := range []struct {
@@ -167,10 +166,10 @@ func TestRunLengthFollowsItsTimes(t *testing.T) {
 	}
 }
 
-// A caller without Run that reports every exit it still sees, in any order and as often as
-// it looks, counts each of them once, over restarts of the program too. The runtime's clock
-// may be ahead, by less than one exit is behind the other.
-func TestExitsWithoutRunCountOnceHoweverReported(t *testing.T) {
+// A caller without Run that reports all exits it still sees, repeatedly and in any
+// order, counts each once, also over restores. The runtime's clock may be ahead by less
+// than the time between two exits.
+func TestRepeatedExitsWithoutRunCountOnce(t *testing.T) {
 	again := 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := fakeClock()
@@ -203,9 +202,8 @@ func TestExitsWithoutRunCountOnceHoweverReported(t *testing.T) {
 	}
 }
 
-// However far the clock was set back, whatever exits said of themselves: one without a Run
-// or with a higher one that finishes now, by the clock, is new. So none is restarted again
-// and again without a wait.
+// An exit that finishes now is new if it has no Run or a higher one, even after the
+// clock was set back. Otherwise it would restart repeatedly without a wait.
 func TestExitThatFinishesNowIsNew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := fakeClock()
@@ -237,9 +235,9 @@ func TestExitThatFinishesNowIsNew(t *testing.T) {
 	})
 }
 
-// Setting the clock back loses no exit. A caller that reports the older exits at every look
-// counts them once more, and the one that lies ahead of the clock once with each new exit.
-func TestExitsWithoutRunOverAClockSetBack(t *testing.T) {
+// Setting the clock back loses no exit. Older exits that are still reported count once
+// more, and the one ahead of the clock once with each new exit.
+func TestExitsWithoutRunAfterClockSetBack(t *testing.T) {
 	c := fakeClock()
 	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
 	var seen []backoff.Exit
@@ -270,9 +268,9 @@ func TestExitsWithoutRunOverAClockSetBack(t *testing.T) {
 	look(7, 7, 7)
 }
 
-// An exit ahead of the clock is the same one behind a restart of the program, before and
-// after the clock gets there, and if the clock was set back meanwhile.
-func TestExitAheadOfTheClockIsOneBehindAKill(t *testing.T) {
+// An exit ahead of the clock is recognized after a restore, before and after the clock
+// reaches it, and if the clock was set back meanwhile.
+func TestFutureExitIsRecognizedAfterRestore(t *testing.T) {
 	for _, back := range []time.Duration{0, -time.Hour} {
 		c := fakeClock()
 		o := backoff.RestarterOptions[string]{Clock: c}

@@ -15,11 +15,10 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// MarshalJSON returns a JSON object that maps each key to its RestarterState. It is
-// weakly consistent, like All. It fails unless r comes from NewRestarter and K
-// implements both MarshalText and UnmarshalText, or neither and is a string or an
-// integer. If JSON cannot represent a key or a time, the error wraps field.Errors
-// listing all such values, as in ["key"].last.finished.
+// MarshalJSON returns a JSON object that maps the keys that All yields to their states.
+// It fails unless K implements both MarshalText and UnmarshalText, or neither and is a
+// string or an integer. If JSON cannot represent a key or a time, the error wraps
+// field.Errors listing all such values, as in ["key"].last.finished.
 func (r *Restarter[K]) MarshalJSON() ([]byte, error) {
 	text, err := r.marshalAll()
 	if err != nil {

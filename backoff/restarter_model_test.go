@@ -38,14 +38,14 @@ type modelRecord struct {
 	history  []backoff.ExitRecord
 }
 
-// modelCount is what is counted of a rule with a Delay or a Limit.
+// modelCount holds the counts of a rule with a Delay or a Limit.
 type modelCount struct {
 	failures int
 	delay    *backoff.Policy // of the rule, when it was last seen
 	decided  []time.Time     // restarts, each
 }
 
-// ruleKey is what the counts of a rule are kept under.
+// ruleKey returns the key of a rule's counts.
 func ruleKey(c backoff.ExitPolicy, i int) string {
 	if c.Rules[i].Name != "" {
 		return c.Rules[i].Name
@@ -155,8 +155,8 @@ func (m *modelRestarter) exited(key string, c backoff.ExitPolicy, e backoff.Exit
 	return d
 }
 
-// isNewAfter weighs an exit that is reported at now against the last one, which ended at
-// that time, one piece of what it says after the other.
+// isNewAfter reports whether e, reported at now, is new after the last exit, which
+// ended at ended.
 func isNewAfter(last backoff.Exit, ended time.Time, e backoff.Exit, now time.Time) bool {
 	saysRun, saysFinished := e.Run != 0, !e.Finished.IsZero()
 	if !saysRun && !saysFinished {
@@ -211,8 +211,7 @@ func modelPolicies(key string, e backoff.Exit) backoff.Policy {
 	return backoff.Policy{} // the Restarter's
 }
 
-// A Restarter takes the model's decisions, whatever the clock, the exits and
-// restarts of the process do.
+// A Restarter decides like the model under any clock, exits and restores.
 func TestRestarterAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		policy := rapid.SampledFrom([]backoff.Policy{backoff.CrashLoop(), backoff.ReducedCrashLoop(), backoff.CrashLoop().WithMax(second)}).Draw(t, "policy")
@@ -302,7 +301,7 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 			"gc": func(t *rapid.T) {
 				r.GC()
 				for key := range m.keys {
-					if _, ok := r.State(key); !ok { // see TestRestarterGCDropsOnlyWhatCannotMatter for which
+					if _, ok := r.State(key); !ok { // see TestRestarterGCDropsKeysOnTime for which
 						delete(m.keys, key)
 					}
 				}

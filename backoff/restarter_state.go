@@ -10,21 +10,19 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// RestarterState is the state of one key, for display and storage. Restoring it after a
-// process restart preserves idempotence, backoff and Limit. A caller that numbers its
-// runs must continue with Last.Run+1, because the same Run identifies Last, and a lower
-// one an older exit unless it finished later. Restore rejects the zero value.
+// RestarterState is the state of one key, for display and storage. Restoring it
+// preserves idempotence, backoff and Limit. A caller that numbers its runs must
+// continue with Last.Run+1; see Exit.
 //
 // JSON represents states exactly, except for times outside the years 0 to 9999. To this
-// end, State replaces invalid UTF-8 in a Reason or a rule's name by U+FFFD, so that
-// such a rule counts anew, and converts times to UTC if their zone's offset has seconds
-// or reaches a day.
+// end, State replaces invalid UTF-8 by U+FFFD, so that a rule with such a name counts
+// anew, and converts times to UTC if JSON cannot represent their zone's offset.
 type RestarterState struct {
-	// Last is the last exit decided about. A Finished that was zero or in the future is
-	// replaced by the time of the report.
+	// Last is the last exit. A Finished that was zero or in the future is replaced by
+	// the time of the report.
 	Last Exit `json:"last"`
-	// Finished is the reported Finished of Last, to recognize the same exit, if it was
-	// in the future. It is zero if after the year 9999, which JSON cannot represent.
+	// Finished is the reported Finished of Last if it was in the future. It is zero if
+	// after the year 9999, which JSON cannot represent.
 	Finished time.Time    `json:"finished,omitzero"`
 	Decision Decision     `json:"decision"`          // about Last
 	Started  bool         `json:"started,omitempty"` // Restarter.Started was called for the restart
@@ -110,9 +108,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// All yields every key with its state, in no particular order. It is weakly consistent.
-// A key that changes meanwhile is yielded at most once, in a state it had. The loop may
-// use the Restarter.
+// All yields every key with its state, in no particular order. A key that changes
+// meanwhile is yielded at most once, in a state it had. The loop may use the Restarter.
 func (r *Restarter[K]) All() iter.Seq2[K, RestarterState] {
 	return func(yield func(K, RestarterState) bool) {
 		for key := range r.keys.keys() {
@@ -123,10 +120,9 @@ func (r *Restarter[K]) All() iter.Seq2[K, RestarterState] {
 	}
 }
 
-// Restore sets the state of key to s, usually from an earlier Restarter. A Delay above
-// the present policy's Max is lowered to it, unless it comes from a rule's curve. A
-// pending restart takes a new turn under Rate, regardless of restarts before s was
-// stored.
+// Restore sets the state of key to s. A Delay above the present policy's Max is lowered
+// to it, unless it comes from a rule's curve. A pending restart takes a new turn under
+// Rate, regardless of restarts before s was stored.
 //
 // Times later than the clock, which was set back, are lowered to the clock's time, and
 // NotBefore to Delay after it; Lowered counts them. With the option RefuseFuture they
@@ -276,7 +272,7 @@ func (s RestarterState) validate(now time.Time) (errs field.Errors) {
 		v.rule(fmt.Sprintf("rules[%d].", i), rule)
 		for _, other := range s.Rules[:min(i, maxRules)] {
 			if rule.Name == other.Name && (rule.Name != "" || rule.Rule == other.Rule) {
-				errs.Add(field.Duplicate, fmt.Sprintf("rules[%d]", i), nil, "must be another rule")
+				errs.Add(field.Duplicate, fmt.Sprintf("rules[%d]", i), nil, "must not repeat a rule")
 			}
 		}
 	}
@@ -320,8 +316,8 @@ func (v *stateChecker) decision(path string, d Decision, e Exit) {
 	errs.Check(restarts || d.Delay <= 0, path+"delay", d.Delay, "0 without a restart")
 	errs.Check(restarts || d.NotBefore.IsZero(), path+"notBefore", d.NotBefore, "zero without a restart")
 	errs.Check(d.Delay <= 0 || !d.NotBefore.IsZero(), path+"notBefore", d.NotBefore, "given with a delay")
-	errs.Check(d.Action != ActionStop || d.Rule < 0, path+"rule", d.Rule, "-1 if nothing is restarted")
-	errs.Check(d.Action != ActionRestartAll || d.Rule != -1, path+"rule", d.Rule, ">= 0, for only a rule restarts all containers")
+	errs.Check(d.Action != ActionStop || d.Rule < 0, path+"rule", d.Rule, "-1 with action Stop")
+	errs.Check(d.Action != ActionRestartAll || d.Rule != -1, path+"rule", d.Rule, ">= 0 with action RestartAllContainers")
 	errs.Check(d.RuleName == "" || d.Rule != -1, path+"ruleName", d.RuleName, "empty without a rule")
 	errs.Check(d.RuleFailures <= 0 || d.Rule != -1, path+"ruleFailures", d.RuleFailures, "0 without a rule")
 }

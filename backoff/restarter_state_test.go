@@ -45,8 +45,8 @@ func TestRestarterRefusesImpossibleStates(t *testing.T) {
 		"decision.delay: invalid value 20s: must be 0 without a restart":                                  func(s *backoff.RestarterState) { s.Decision.Action = backoff.ActionGiveUp },
 		"decision.notBefore: invalid value 2026-03-01 12:00:20 +0000 UTC: must be zero without a restart": func(s *backoff.RestarterState) { s.Decision.Action = backoff.ActionStop },
 		"decision.notBefore: invalid value 0001-01-01 00:00:00 +0000 UTC: must be given with a delay":     func(s *backoff.RestarterState) { s.Decision.NotBefore = time.Time{} },
-		"decision.rule: invalid value 0: must be -1 if nothing is restarted":                              func(s *backoff.RestarterState) { s.Decision.Action, s.Decision.Rule = backoff.ActionStop, 0 },
-		"decision.rule: invalid value -1: must be >= 0, for only a rule":                                  func(s *backoff.RestarterState) { s.Decision.Action = backoff.ActionRestartAll },
+		"decision.rule: invalid value 0: must be -1 with action Stop":                                     func(s *backoff.RestarterState) { s.Decision.Action, s.Decision.Rule = backoff.ActionStop, 0 },
+		"decision.rule: invalid value -1: must be >= 0 with action RestartAllContainers":                  func(s *backoff.RestarterState) { s.Decision.Action = backoff.ActionRestartAll },
 	} {
 		s := good
 		s.Recent = slices.Clone(good.Recent)
@@ -67,8 +67,8 @@ func TestRestarterRefusesImpossibleStates(t *testing.T) {
 	}
 }
 
-// The outermost states that a Restarter returns are taken up.
-func TestRestarterTakesUpEveryStateItReturns(t *testing.T) {
+// Restore accepts the extreme states that a Restarter returns.
+func TestRestoreAcceptsEveryReturnedState(t *testing.T) {
 	for _, s := range []backoff.RestarterState{
 		{Decision: backoff.Decision{Action: backoff.ActionStop, Rule: -1}}, // the first success, under OnFailure
 		{Last: backoff.Exit{Code: 1}, Decision: backoff.Decision{Action: backoff.ActionStop, Failures: 1, Rule: -1}},
@@ -89,8 +89,8 @@ func TestRestarterTakesUpEveryStateItReturns(t *testing.T) {
 	}
 }
 
-// Under another policy a restored wait is cut to its Max; the newest of more
-// Recent than Limit are kept.
+// Under another policy, a restored wait is cut to its Max. If Recent has more than
+// Limit times, the newest are kept.
 func TestRestoredWaitIsCutToPresentMax(t *testing.T) {
 	c := fakeClock()
 	from := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Limit: 10})
@@ -115,8 +115,8 @@ func TestRestoredWaitIsCutToPresentMax(t *testing.T) {
 	}
 }
 
-// What was written when Failures stood beside the Decision can still be read.
-func TestEarlierStatesCanBeRead(t *testing.T) {
+// States in the format with Failures outside the Decision can be restored.
+func TestRestoreOfOlderStateFormat(t *testing.T) {
 	const earlier = `{"failures":2,"last":{"run":2,"code":1,"started":"2026-03-01T11:59:59Z","finished":"2026-03-01T12:00:00Z"},` +
 		`"decision":{"action":"Restart","delay":20000000000,"notBefore":"2026-03-01T12:00:20Z","failures":2,"rule":-1},"recent":["2026-03-01T12:00:00Z"]}`
 	var s backoff.RestarterState
@@ -137,8 +137,8 @@ func TestEarlierStatesCanBeRead(t *testing.T) {
 // nanoseconds.
 var storedDurations = regexp.MustCompile(`"(delay|retryAfter|keep|reset)":"([^"]*)"`)
 
-// The states of one key, of a whole Restarter and of a Tracker are read as they were
-// written, in today's form and with durations in nanoseconds.
+// States of a key, a Restarter and a Tracker can be read with durations as strings and
+// in nanoseconds.
 func TestStatesWithNanosecondsAreRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := fakeClock()
@@ -192,9 +192,9 @@ func TestStatesWithNanosecondsAreRead(t *testing.T) {
 	})
 }
 
-// A Restarter takes up the states of all keys or, where it would refuse one, of
-// none, and then names every field of every such key.
-func TestRestarterIsRestoredWholeOrNotAtAll(t *testing.T) {
+// If Restore would reject the state of a key, no key is restored, and the error lists
+// every field of every such key.
+func TestUnmarshalRestoresAllKeysOrNone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
 		for i := range rapid.IntRange(0, 5).Draw(t, "keys") {
@@ -230,7 +230,7 @@ func TestRestarterIsRestoredWholeOrNotAtAll(t *testing.T) {
 	})
 }
 
-// Restarts that are still to come keep their order when they take new turns.
+// Pending restarts keep their order when they take new turns.
 func TestRestoredRestartsKeepTheirOrder(t *testing.T) {
 	options := backoff.RestarterOptions[string]{Clock: fakeClock(), Rate: 1}
 	from, to := newRestarter(t, backoff.ReducedCrashLoop(), options), newRestarter(t, backoff.ReducedCrashLoop(), options)
@@ -277,8 +277,8 @@ func throughJSON[K comparable](key K) (backoff.RestarterState, error) {
 	return s, err
 }
 
-// Keys that are text go through JSON; of others, both directions say what is wrong.
-func TestOnlyTextKeysBecomeJSON(t *testing.T) {
+// Text keys round-trip through JSON. Other keys are rejected in both directions.
+func TestJSONKeysMustBeText(t *testing.T) {
 	type name string
 	byString, err1 := throughJSON(name("a\n"))
 	byNumber, err2 := throughJSON(uint8(255))
@@ -343,9 +343,9 @@ type number int8
 
 func (number) String() string { return "a number" }
 
-// Every key that JSON can hold is read back as the same key, also into a map; the
-// others are named.
-func TestKeysAreReadFromJSONAsWritten(t *testing.T) {
+// Every key that JSON can represent is read back as the same key, also into a map.
+// Others are listed in the error.
+func TestJSONKeysRoundTrip(t *testing.T) {
 	text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
 	keysThroughJSON(t, text)
 	keysThroughJSON(t, rapid.Map(text, func(s string) label { return label(s) }))
@@ -387,7 +387,7 @@ func keysThroughJSON[K comparable](t *testing.T, key *rapid.Generator[K]) {
 	})
 }
 
-// An exit ahead of the clock is stored with its own time, if JSON can hold it.
+// An exit ahead of the clock is stored with its own time if JSON can represent it.
 func TestStateKeepsTimesUpToTheYear9999(t *testing.T) {
 	for year, kept := range map[int]bool{9998: true, 9999: true, 10000: false} {
 		r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
@@ -399,8 +399,8 @@ func TestStateKeepsTimesUpToTheYear9999(t *testing.T) {
 	}
 }
 
-// JSON has no times outside the years 0 to 9999; all that a Restarter has are named.
-func TestTimesOutsideJSONAreNamed(t *testing.T) {
+// The error lists all times outside the years 0 to 9999.
+func TestMarshalReportsTimesJSONCannotHold(t *testing.T) {
 	c := clocktesting.NewFakePassiveClock(time.Date(9999, 12, 31, 23, 59, 55, 0, time.UTC))
 	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Limit: 9})
 	r.Exited("b", backoff.ExitPolicy{}, backoff.Exit{Run: 1, Code: 1, Started: time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)})
@@ -414,9 +414,9 @@ func TestTimesOutsideJSONAreNamed(t *testing.T) {
 	}
 }
 
-// Whatever zone the times of an exit have, and whatever bytes its reason, its state goes
-// through JSON unchanged and stands for the same exit.
-func TestStateGoesThroughJSONUnchanged(t *testing.T) {
+// With any zone of an exit's times and any bytes in its reason, the state round-trips
+// through JSON and identifies the same exit.
+func TestStateRoundTripsThroughJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		zone := func(name string) *time.Location {
 			const offset = 100 * 60 * 60
@@ -456,7 +456,7 @@ func TestStateGoesThroughJSONUnchanged(t *testing.T) {
 	})
 }
 
-// A PolicyFor that panics leaves no part of a JSON restored.
+// If PolicyFor panics, nothing is restored.
 func TestPanicOfPolicyForRestoresNothing(t *testing.T) {
 	from := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
 	for _, key := range []string{"a", "b", "c"} {
@@ -531,9 +531,8 @@ func containsAll(got, want []string) bool {
 	return !slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(got, w) })
 }
 
-// What is no Restarter's JSON is refused, and so is a Restarter that nobody made;
-// null changes nothing.
-func TestRestarterRefusesOtherJSON(t *testing.T) {
+// UnmarshalJSON rejects other JSON and a zero Restarter. A null is a no-op.
+func TestUnmarshalRejectsOtherJSON(t *testing.T) {
 	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
 	r.Exited("a", backoff.ExitPolicy{}, crash(1, t0, 0))
 	for text, want := range map[string]string{"null": "", "{}": "", "[]": "cannot unmarshal array", `{"a": 1}`: "cannot unmarshal number"} {
@@ -569,7 +568,7 @@ func (c *setBack) Now() time.Time {
 	return c.FakePassiveClock.Now()
 }
 
-// A clock that is set back while a state is restored lengthens no wait.
+// Setting the clock back during a restore lengthens no wait.
 func TestClockSetBackDuringRestoreLengthensNoWait(t *testing.T) {
 	for readings := 2; readings < 5; readings++ { // those of NewRestarter, of the check, of Restore, of Remaining
 		r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: &setBack{fakeClock(), readings}})

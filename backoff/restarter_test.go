@@ -107,8 +107,7 @@ func TestRestarterFollowsTimeline(t *testing.T) {
 	})
 }
 
-// Under a Rate, restarts keep to it, whoever exits, waits, is woken, reset or
-// restored.
+// Restarts keep to the Rate under any exits, waits, RestartNow, Reset and Restore.
 func TestRestartsKeepToRate(t *testing.T) {
 	started := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -188,8 +187,7 @@ func TestRestartsKeepToRate(t *testing.T) {
 	}
 }
 
-// A Delay is drawn anew for every exit, from the Rand that is given, or from one of
-// its own.
+// Each exit draws a new Delay, from the option Rand or the default.
 func TestEachExitDrawsItsDelay(t *testing.T) {
 	policy := backoff.Policy{Initial: 8 * second, Max: 8 * second, Jitter: 0.5}
 	draw := 0.0
@@ -207,9 +205,9 @@ func TestEachExitDrawsItsDelay(t *testing.T) {
 	}
 }
 
-// A Rate that is not used up changes no Delay and no wait, also of an exit that is
-// reported late, and of one that is reported when its restart is due.
-func TestFreeRateChangesNoWait(t *testing.T) {
+// A Rate that is not used up changes no Delay and no wait, including those of exits
+// reported late or when their restart is due.
+func TestUnusedRateChangesNoWait(t *testing.T) {
 	for _, late := range seconds(0, 4, 10, 3600) {
 		c := fakeClock()
 		free := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
@@ -225,7 +223,7 @@ func TestFreeRateChangesNoWait(t *testing.T) {
 	}
 }
 
-// Rate under a clock that jumps: waits stay within their Delay and end.
+// Under a Rate, waits stay within their Delay and end even if the clock jumps.
 func TestClockStepsEndWaitsUnderRate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := fakeClock()
@@ -250,8 +248,8 @@ func TestClockStepsEndWaitsUnderRate(t *testing.T) {
 	})
 }
 
-// Restarts decided within Window never exceed Limit; the rest is given up, and
-// allowed again once the window has passed.
+// At most Limit restarts are decided within Window, and restarts are allowed again
+// after it.
 func TestRestartsKeepToLimit(t *testing.T) {
 	c := fakeClock()
 	r := newRestarter(t, backoff.Policy{Initial: second, Max: second}, backoff.RestarterOptions[string]{Clock: c, Limit: 3, Window: minute})
@@ -287,9 +285,8 @@ func TestRestartsKeepToLimit(t *testing.T) {
 	}
 }
 
-// PolicyFor decides per key and outcome; a zero Policy leaves the Restarter's in
-// force, and so does an invalid one, which the Decision shows. One count is shared
-// by all.
+// PolicyFor decides per key and outcome. After a zero or invalid Policy, the
+// Restarter's applies, and the Decision reports an invalid one. All share one count.
 func TestPolicyForDecidesPerOutcome(t *testing.T) {
 	c := fakeClock()
 	fast := backoff.Policy{Initial: 2 * second, Max: 4 * second}
@@ -335,9 +332,9 @@ func TestRestarterAllEndsWhenItsLoopDoes(t *testing.T) {
 	}
 }
 
-// GC drops a key twice the longer ResetAfter after its restart was due and its exit
-// was last reported, and not before the Window has passed.
-func TestRestarterGCDropsOnlyWhatCannotMatter(t *testing.T) {
+// GC drops a key twice the longest ResetAfter after its restart was due and its exit
+// was last reported, and not before Window has passed.
+func TestRestarterGCDropsKeysOnTime(t *testing.T) {
 	never := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyNever}
 	long := backoff.Policy{Initial: second, Max: second, ResetAfter: time.Hour}
 	for _, tt := range []struct {
@@ -419,7 +416,7 @@ func TestNewRestarterErrorsNameEachField(t *testing.T) {
 	}
 }
 
-// Concurrent use ends as one lock would: every exit is decided once.
+// Concurrent callers get the results of a single lock, and every exit is decided once.
 func TestConcurrentExitsCountOnce(t *testing.T) {
 	c := fakeClock()
 	policy := backoff.Policy{Initial: 1, Max: math.MaxInt64}
@@ -460,7 +457,7 @@ func TestConcurrentExitsCountOnce(t *testing.T) {
 	}
 }
 
-// Callers go on while the origin of steady times moves under them.
+// Callers continue while the origin of steady times moves.
 func TestOriginMovesUnderConcurrentCalls(t *testing.T) {
 	c := fakeClock()
 	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 1000, Burst: 10, Limit: 1000, Window: time.Hour})

@@ -13,15 +13,14 @@ import (
 // zero value means Always.
 type RestartPolicy string
 
-// The restart policies, as spelled in core/v1.
+// The restart policies.
 const (
 	RestartPolicyAlways    RestartPolicy = "Always"    // after every exit
 	RestartPolicyOnFailure RestartPolicy = "OnFailure" // after an exit code other than 0
 	RestartPolicyNever     RestartPolicy = "Never"     // after no exit
 )
 
-// Action is a response to an exit. Rules use ActionRestart, ActionRestartAll or
-// ActionGiveUp, decisions any of the four. The zero value is not an action.
+// Action is a response to an exit. ActionStop is not valid in a Rule.
 type Action string
 
 // The actions. ActionRestart and ActionRestartAll are spelled as in core/v1.
@@ -38,36 +37,31 @@ func (a Action) restarts() bool { return a == ActionRestart || a == ActionRestar
 // decides reports whether a is valid as the action of a rule.
 func (a Action) decides() bool { return a.restarts() || a == ActionGiveUp }
 
-// Operator relates an exit code to a list of codes, as in core/v1. The zero value is
-// not valid.
+// Operator relates an exit code to a list of codes, as in core/v1.
 type Operator string
 
-// The operators, as spelled in core/v1.
+// The operators.
 const (
-	OperatorIn    Operator = "In"    // the code is listed; never true of an empty list
-	OperatorNotIn Operator = "NotIn" // the code is not listed; always true of an empty list
+	OperatorIn    Operator = "In"    // the code is listed
+	OperatorNotIn Operator = "NotIn" // the code is not listed
 )
 
-// ExitCodes is a condition on an exit code. In matches the codes in Values and Ranges,
-// NotIn all others. The zero value matches nothing.
+// ExitCodes is a condition on an exit code. The list consists of Values and Ranges.
 type ExitCodes struct {
 	Operator Operator    `json:"operator,omitempty"`
 	Values   []int32     `json:"values,omitempty"` // in any order; at most 255, ranges included
 	Ranges   []CodeRange `json:"ranges,omitempty"` // of codes 0 to 255; not in core/v1
 }
 
-// CodeRange holds the exit codes from First to Last, both included. Its text form is
-// "128-159".
+// CodeRange holds the exit codes from First to Last, both included.
 type CodeRange struct{ First, Last int32 }
 
 // Rule is one entry of restartPolicyRules. It matches an exit if it has conditions and
-// all of them hold, so the zero value matches nothing. Only Action and ExitCodes exist
-// in core/v1.
+// all of them hold. Only Action and ExitCodes exist in core/v1.
 //
 // A rule with a Delay counts its own failures in a row, namely the exits it decided
-// since the key last ran longer than Delay's ResetAfter. A rule with a Limit counts its
-// own restarts. Counts belong to the rule's Name, or its index if unnamed, so name the
-// rules of a policy that can change.
+// since the key last ran longer than Delay's ResetAfter. Counts belong to the rule's
+// Name, or its index if unnamed, so name the rules of a policy that can change.
 type Rule struct {
 	Name   string `json:"name,omitempty"`   // unique DNS label, shown in the Decision and its Reason
 	Action Action `json:"action,omitempty"` // Restart, RestartAllContainers or GiveUp
@@ -83,8 +77,8 @@ type Rule struct {
 	// Delay is the curve for the rule's own failures in a row; nil means the curve and
 	// failures of the key.
 	Delay *Policy `json:"delay,omitempty"`
-	// Limit is the number of restarts allowed within Window before the action becomes
-	// GiveUp; 0 means no limit of its own. These restarts do not count toward the
+	// Limit is the number of the rule's restarts allowed within Window before the
+	// action becomes GiveUp; 0 means no limit. These restarts do not count toward the
 	// Restarter's Limit.
 	Limit int `json:"limit,omitempty"`
 	// Window is the period of Limit; 0 means forever, which Validate rejects if Delay
@@ -95,19 +89,17 @@ type Rule struct {
 // Rules is a container's list of restartPolicyRules.
 type Rules []Rule
 
-// ExitPolicy is a restart policy with rules that take precedence, for a container, a
-// process or anything else with exit codes. Its JSON is that of a core/v1 container
-// (KEP-5307, KEP-5532) with additional fields in Rule, so a container of a manifest can
-// be unmarshaled into it. The zero value restarts after every exit.
+// ExitPolicy is a restart policy with rules that take precedence. Its JSON is that of a
+// core/v1 container (KEP-5307, KEP-5532) with additional fields in Rule, so a container
+// of a manifest can be unmarshaled into it. The zero value restarts after every exit.
 type ExitPolicy struct {
-	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`      // Always, OnFailure, Never; empty is Always
+	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
 	Rules         Rules         `json:"restartPolicyRules,omitempty"` // at most 20; the first that matches wins
 }
 
 // DecideExit returns the action for an exit and the index of the rule that decided, or
 // -1 if the restart policy did. attempt is the number of failures in a row, including
-// this one. An exit with Started needs Finished. DecideExit ignores limits; a Restarter
-// applies them.
+// this one. An exit with Started needs Finished. Limits are ignored.
 //
 // The first matching rule decides. DecideExit does not validate c. It skips rules
 // without conditions or with an unknown operator, applies the restart policy if the

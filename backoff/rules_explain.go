@@ -9,11 +9,11 @@ import (
 
 // RuleResult explains the outcome of one rule for one exit.
 type RuleResult struct {
-	Rule    int    // index of the rule
-	Name    string // its name, or ""
-	Action  Action // its action
+	Rule    int // its index
+	Name    string
+	Action  Action
 	Matched bool   // the rule decided
-	Why     string // outcome of each of its conditions
+	Why     string // outcome of each condition, or that the rule was not reached
 }
 
 // String returns the result as a single line.
@@ -29,9 +29,8 @@ func (s RuleResult) String() string {
 	return fmt.Sprintf("rule %d%s (%s): %s: %s", s.Rule, name, s.Action, verdict, s.Why)
 }
 
-// Explain explains how c led to d for e, with one result per rule, in order. Rules
-// before the deciding one have the reason why they did not match; later ones were not
-// reached. A zero Decision is explained as for a first failure.
+// Explain explains how c led to d for e, with one result per rule, in order. A zero
+// Decision is explained as for a first failure.
 func (d Decision) Explain(c ExitPolicy, e Exit) []RuleResult {
 	attempt := max(d.Failures, 1)
 	if d.Action == ActionStop && e.Code == 0 {
@@ -105,14 +104,14 @@ func (r *Rule) conditions(e *Exit, attempt int) (all []condition) {
 		name := signalName(e.signal())
 		is := fmt.Sprintf("signal %s is ", name)
 		if name == "" {
-			is = "no known signal; that is "
+			is = "no known signal, so "
 		}
 		add(slices.Contains(r.Signals, name), fmt.Sprintf("%sin %v", is, r.Signals), fmt.Sprintf("%snot in %v", is, r.Signals))
 	}
 	addRan := func(holds bool, bound time.Duration, met, notMet string) {
 		text := func(relation string) string { return fmt.Sprintf("ran %v, %s %v", e.ran(), relation, bound) }
 		if !e.Started.IsZero() && e.Finished.IsZero() {
-			text = func(string) string { return "how long it ran is not known without Finished" }
+			text = func(string) string { return "run length unknown without Finished" }
 		}
 		add(holds, text(met), text(notMet))
 	}

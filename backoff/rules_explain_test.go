@@ -8,8 +8,8 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// Explain has a line for every condition, met or not, and for rules that cannot match.
-func TestExplainSaysWhatEachConditionCameTo(t *testing.T) {
+// Explain reports every condition, met or not, and rules that cannot match.
+func TestExplainReportsEachCondition(t *testing.T) {
 	c := backoff.ExitPolicy{Rules: backoff.Rules{
 		{Name: "nothing", Action: backoff.ActionRestart},
 		{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: "Exists"}},
@@ -35,7 +35,7 @@ func TestExplainSaysWhatEachConditionCameTo(t *testing.T) {
 			"rule 2 all (Restart): matched: exit code 143 is not in [0 2 7-9]; reason \"OOMKilled\" is in [OOMKilled]; signal SIGTERM is in [SIGTERM]; ran 2s, less than 1m0s; ran 2s, at least 1s; failure 3 in a row is at least 3\n" +
 			"rule 3 (Reboot): no match: not reached, rule all decided\nrule 4 (Restart): no match: not reached, rule all decided"},
 		{backoff.Decision{}, backoff.Exit{Code: 8, Started: t0, Finished: t0.Add(time.Millisecond)}, head +
-			"rule 2 all (Restart): no match: exit code 8 is in [0 2 7-9]; reason \"\" is not in [OOMKilled]; no known signal; that is not in [SIGTERM]; ran 1ms, less than 1m0s; ran 1ms, less than 1s; failure 1 in a row is below 3\n" +
+			"rule 2 all (Restart): no match: exit code 8 is in [0 2 7-9]; reason \"\" is not in [OOMKilled]; no known signal, so not in [SIGTERM]; ran 1ms, less than 1m0s; ran 1ms, less than 1s; failure 1 in a row is below 3\n" +
 			"rule 3 (Reboot): no match: unknown action, the restart policy decides (failure 1 in a row is at least 1)\n" +
 			"rule 4 (Restart): no match: not reached, rule restartPolicyRules[3] decided"},
 	} {
@@ -45,9 +45,8 @@ func TestExplainSaysWhatEachConditionCameTo(t *testing.T) {
 	}
 }
 
-// What an exit does not say is not made up: without Finished nobody knows how long it
-// ran, and the decision stands, by whichever rule it was.
-func TestExplainMakesUpNoRun(t *testing.T) {
+// Without Finished, Explain reports an unknown run length and keeps the decision.
+func TestExplainWithoutFinished(t *testing.T) {
 	c := backoff.ExitPolicy{Rules: backoff.Rules{{Name: "short", Action: backoff.ActionGiveUp, RanLessThan: minute}, {Name: "long", Action: backoff.ActionRestart, RanAtLeast: minute}, {Name: "rest", Action: backoff.ActionRestart, MinFailures: 1}}}
 	clock := fakeClock()
 	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: clock})
@@ -57,15 +56,15 @@ func TestExplainMakesUpNoRun(t *testing.T) {
 	for _, s := range d.Explain(c, e) {
 		got = append(got, s.String())
 	}
-	const want = `rule 0 short (GiveUp): no match: how long it ran is not known without Finished
-rule 1 long (Restart): matched: how long it ran is not known without Finished
+	const want = `rule 0 short (GiveUp): no match: run length unknown without Finished
+rule 1 long (Restart): matched: run length unknown without Finished
 rule 2 rest (Restart): no match: not reached, rule long decided`
 	if strings.Join(got, "\n") != want {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}
 }
 
-func TestLimitIsPrintedWithItsWindowIfItHasOne(t *testing.T) {
+func TestReasonPrintsLimitAndWindow(t *testing.T) {
 	for want, rule := range map[string]backoff.Rule{
 		"1 restart":            {Limit: 1},
 		"2 restarts":           {Limit: 2},

@@ -11,7 +11,7 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// MarshalText returns the text form, as String does.
+// MarshalText returns the result of String.
 func (r CodeRange) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText reads two codes separated by a hyphen. ExitPolicy.Validate checks the
@@ -74,8 +74,7 @@ type ruleFields struct {
 	Window      durationText `json:"window,omitzero"`
 }
 
-// MarshalJSON encodes durations as strings such as "90s". Without fields unknown to
-// core/v1, the result is core/v1 JSON.
+// MarshalJSON encodes durations as strings such as "90s".
 func (r Rule) MarshalJSON() ([]byte, error) {
 	return json.Marshal(ruleFields{r.Name, r.Action, r.ExitCodes, r.Reasons, r.Signals, durationText(r.RanLessThan), durationText(r.RanAtLeast),
 		r.MinFailures, r.Delay, r.Limit, durationText(r.Window)})
@@ -86,8 +85,8 @@ func (r *Rule) UnmarshalJSON(text []byte) error {
 	return r.read(text, "").wrap("Rule.UnmarshalJSON")
 }
 
-// UnmarshalJSON decodes a list of rules. The error wraps field.Errors listing every
-// malformed value by its path, such as restartPolicyRules[1].ranLess.
+// UnmarshalJSON decodes like [Policy.UnmarshalJSON], with paths such as
+// restartPolicyRules[1].ranLess.
 func (r *Rules) UnmarshalJSON(text []byte) error {
 	var list []json.RawMessage
 	if err := json.Unmarshal(text, &list); err != nil {

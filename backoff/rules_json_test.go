@@ -26,8 +26,8 @@ func richPolicy() backoff.ExitPolicy {
 	}}
 }
 
-// A manifest with all of our fields fills an ExitPolicy, by way of a container that
-// embeds one too.
+// A manifest with all additional fields can be read into an ExitPolicy, also into one
+// embedded in a container.
 func TestManifestFillsRules(t *testing.T) {
 	var container struct {
 		Name string `json:"name"`
@@ -44,8 +44,7 @@ func TestManifestFillsRules(t *testing.T) {
 	}
 }
 
-// Rules and policies come out of JSON as they went in.
-func TestRulesGoThroughJSON(t *testing.T) {
+func TestRulesRoundTripThroughJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := richPolicies().Draw(t, "policy")
 		for i := range c.Rules { // absent and empty are the same
@@ -80,9 +79,9 @@ func TestRulesGoThroughJSON(t *testing.T) {
 	})
 }
 
-// Every value of a wrong form is named with its path, durations as numbers too, and
-// what is right is read.
-func TestWrongFormsAreNamedAtOnce(t *testing.T) {
+// Every malformed value is listed with its path, including durations as numbers, and
+// correct values are read.
+func TestUnmarshalReportsEveryMalformedValue(t *testing.T) {
 	const text = `{"restartPolicyRules": [
 		{"name": 7, "action": "Restart", "ranLess": 90, "ranAtLeast": "soon", "attempts": 1.5, "limit": "3", "window": 3600},
 		{"action": "GiveUp", "exitCodes": {"operator": 1, "values": [1, "2", 1e10], "ranges": ["1-2", "3", "2..4", "-1-5", 5]}, "unknown": {}},
@@ -142,8 +141,7 @@ func errorLines(err error) (lines []string) {
 	return lines
 }
 
-// Whatever the text, reading rules panics on nothing, and what was read without an
-// error is written and read again the same.
+// Reading rules never panics, and rules read without an error round-trip.
 func FuzzRulesJSON(f *testing.F) {
 	for _, text := range []string{richManifest, `{}`, `{"restartPolicyRules":[{"exitCodes":{"ranges":["1-2"]},"delay":{}}]}`, `{"restartPolicyRules":[null,{"delay":null}]}`} {
 		f.Add(text)

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slowDecideExit is the rules spelled out: a rule matches if it has a condition and
-// none of its conditions fails; the first that matches decides.
+// slowDecideExit decides literally: a rule matches if it has a condition and all hold,
+// and the first matching rule decides.
 func slowDecideExit(c backoff.ExitPolicy, e backoff.Exit, attempt int) (backoff.Action, int) {
 	signal := e.Signal
 	if signal == 0 && e.Code >= 129 && e.Code <= 192 {
@@ -129,8 +129,8 @@ func richExits() *rapid.Generator[backoff.Exit] {
 	})
 }
 
-// A rule is met by exactly the exits that its conditions say, and Explain names the rule
-// that decided.
+// A rule matches exactly the exits that meet its conditions, and Explain names the
+// deciding rule.
 func TestRichRulesAgreeWithModel(t *testing.T) {
 	decided := map[backoff.Action]int{}
 	rapid.Check(t, func(t *rapid.T) {

@@ -50,8 +50,8 @@ func TestFirstMatchingRuleDecides(t *testing.T) {
 	}
 }
 
-// slowDecide is the rule of KEP-5307 alone, spelled out: collect what matches, look at
-// the first, else ask the restart policy.
+// slowDecide is the rule of KEP-5307 taken literally: collect the matching rules, take
+// the first, otherwise apply the restart policy.
 func slowDecide(c backoff.ExitPolicy, code int32) (backoff.Action, int) {
 	var matching []int
 	for i, r := range c.Rules {
@@ -113,7 +113,7 @@ func TestDecideAgreesWithModel(t *testing.T) {
 	})
 }
 
-// A container of a manifest fills an ExitPolicy, and comes out as it went in.
+// A container of a manifest round-trips through an ExitPolicy.
 func TestManifestFillsAnExitPolicy(t *testing.T) {
 	const manifest = `{"name": "main", "image": "busybox", "restartPolicy": "Never", "restartPolicyRules": [
 		{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}},
@@ -140,7 +140,7 @@ func TestManifestFillsAnExitPolicy(t *testing.T) {
 	}
 }
 
-// Validate reports everything at once, each with its path, in order.
+// Validate lists every mistake with its path, in order.
 func TestExitPolicyErrorsNameEachPath(t *testing.T) {
 	full := backoff.ExitPolicy{RestartPolicy: "OnFailure", Rules: slices.Repeat([]backoff.Rule{{Action: backoff.ActionRestartAll,
 		ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn, Values: make([]int32, 255)}}}, 20)}

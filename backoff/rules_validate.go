@@ -35,7 +35,7 @@ func (c ExitPolicy) Validate() error {
 func (c ExitPolicy) ValidateKubernetes() error {
 	var errs field.Errors
 	if c.RestartPolicy == "" && len(c.Rules) > 0 {
-		errs.Add(field.Required, "restartPolicy", nil, "must be given beside rules")
+		errs.Add(field.Required, "restartPolicy", nil, "must be given with rules")
 	}
 	c.validate(&errs)
 	for i := range c.Rules {
@@ -61,7 +61,7 @@ func (c *ExitPolicy) validate(errs *field.Errors) {
 		case !isLabel(r.Name):
 			errs.Add(field.Invalid, path+".name", r.Name, fmt.Sprintf("must be 1 to %d lower-case letters, digits and hyphens, with no hyphen at either end", maxName))
 		case names[r.Name]:
-			errs.Add(field.Duplicate, path+".name", r.Name, "must be the name of one rule")
+			errs.Add(field.Duplicate, path+".name", r.Name, "must be unique")
 		}
 		names[r.Name] = true
 		r.validate(errs, path)
@@ -88,13 +88,13 @@ func (r *Rule) validate(errs *field.Errors, path string) {
 		case reason == "":
 			return field.Invalid, "must not be empty"
 		case strings.ContainsAny(reason, `*?[](){}|^$+\`):
-			return field.Invalid, "must be a whole reason: patterns are not supported"
+			return field.Invalid, "must be a whole reason, not a pattern"
 		}
 		return "", ""
 	})
 	validateListed(errs, path+".signals", r.Signals, func(name string) (field.Type, string) {
 		if name == "" || !slices.Contains(signalNames[:], name) {
-			return field.NotSupported, "must be the name of a signal of Linux, such as SIGKILL or SIGRTMIN+1"
+			return field.NotSupported, "must be a Linux signal such as SIGKILL or SIGRTMIN+1"
 		}
 		return "", ""
 	})
@@ -124,7 +124,7 @@ func (r *Rule) validateNumbers(errs *field.Errors, path string) {
 	errs.Check(r.RanLessThan <= 0 || r.RanAtLeast < r.RanLessThan, path+".ranAtLeast", r.RanAtLeast, fmt.Sprintf("below ranLess, %v", r.RanLessThan))
 	errs.Check(r.MinFailures >= 0, path+".attempts", r.MinFailures, ">= 0 (0 means none)")
 	errs.Check(r.Limit >= 0, path+".limit", r.Limit, ">= 0 (0 means none)")
-	errs.Check(r.Window >= 0, path+".window", r.Window, ">= 0 (0 means for ever)")
+	errs.Check(r.Window >= 0, path+".window", r.Window, ">= 0 (0 means forever)")
 	errs.Check(r.Window <= 0 || r.Limit != 0, path+".window", r.Window, "0 without a limit")
 	errs.Check(r.Window <= 0 || r.Limit <= maxLimit, path+".limit", r.Limit, fmt.Sprintf("at most %d within a window", maxLimit))
 	if r.Delay != nil {
@@ -135,7 +135,7 @@ func (r *Rule) validateNumbers(errs *field.Errors, path string) {
 			*errs = append(*errs, e)
 		}
 		if r.Limit > 0 && r.Window == 0 && r.Delay.ResetAfter > 0 && r.Action != ActionGiveUp {
-			errs.Add(field.Required, path+".window", nil, "must be given: the limit would hold for ever, although delay.resetAfter forgets failures")
+			errs.Add(field.Required, path+".window", nil, "must be given with delay.resetAfter, or the limit holds forever")
 		}
 	}
 	if r.Action == ActionGiveUp {
@@ -161,7 +161,7 @@ func (c *ExitCodes) validate(errs *field.Errors, path string) {
 		at := fmt.Sprintf("%s.ranges[%d]", path, k)
 		switch {
 		case r.First < 0 || r.Last < 0 || r.First > 255 || r.Last > 255:
-			errs.Add(field.Invalid, at, r.String(), "must be of codes from 0 to 255")
+			errs.Add(field.Invalid, at, r.String(), "must be within 0-255")
 		case r.First > r.Last:
 			errs.Add(field.Invalid, at, r.String(), "must not end before it begins")
 		}

@@ -16,7 +16,7 @@ func fieldErrorsOf(err error) (errs field.Errors) {
 	return errs
 }
 
-// Validate reports every mistake in our own fields at once, each with its path.
+// Validate lists every mistake in the additional fields with its path.
 func TestRuleErrorsNameEachPath(t *testing.T) {
 	if err := richPolicy().Validate(); err != nil {
 		t.Error(err)
@@ -45,29 +45,29 @@ func TestRuleErrorsNameEachPath(t *testing.T) {
 		{Action: backoff.ActionRestart, RanLessThan: second, Limit: 1001},
 	}}
 	want := []string{
-		`restartPolicyRules[1].name: duplicate value "a": must be the name of one rule`,
+		`restartPolicyRules[1].name: duplicate value "a": must be unique`,
 		`restartPolicyRules[2].name: invalid value "No_Label": must be 1 to 63 lower-case letters, digits and hyphens, with no hyphen at either end`,
 		`restartPolicyRules[3].exitCodes: required: must be given, or another condition`,
 		`restartPolicyRules[4].exitCodes.ranges[0]: invalid value "9-3": must not end before it begins`,
-		`restartPolicyRules[4].exitCodes.ranges[2]: invalid value "-1-5": must be of codes from 0 to 255`,
-		`restartPolicyRules[4].exitCodes.ranges[3]: invalid value "250-256": must be of codes from 0 to 255`,
+		`restartPolicyRules[4].exitCodes.ranges[2]: invalid value "-1-5": must be within 0-255`,
+		`restartPolicyRules[4].exitCodes.ranges[3]: invalid value "250-256": must be within 0-255`,
 		`restartPolicyRules[4].delay: invalid value: must be absent from a rule that gives up`,
 		`restartPolicyRules[4].limit: invalid value 1: must be 0 in a rule that gives up`,
 		`restartPolicyRules[5].action: unsupported value "Reboot": must be Restart, RestartAllContainers or GiveUp`,
-		`restartPolicyRules[5].reasons[0]: invalid value "OOM.*": must be a whole reason: patterns are not supported`,
+		`restartPolicyRules[5].reasons[0]: invalid value "OOM.*": must be a whole reason, not a pattern`,
 		`restartPolicyRules[5].reasons[1]: invalid value "": must not be empty`,
 		`restartPolicyRules[5].reasons[3]: duplicate value "Error"`,
-		`restartPolicyRules[5].reasons[4]: invalid value "Error?": must be a whole reason: patterns are not supported`,
-		`restartPolicyRules[5].reasons[5]: invalid value "Exit:[0-9]": must be a whole reason: patterns are not supported`,
-		`restartPolicyRules[5].reasons[6]: invalid value "a|b": must be a whole reason: patterns are not supported`,
-		`restartPolicyRules[5].signals[1]: unsupported value "KILL": must be the name of a signal of Linux, such as SIGKILL or SIGRTMIN+1`,
-		`restartPolicyRules[5].signals[2]: unsupported value "": must be the name of a signal of Linux, such as SIGKILL or SIGRTMIN+1`,
+		`restartPolicyRules[5].reasons[4]: invalid value "Error?": must be a whole reason, not a pattern`,
+		`restartPolicyRules[5].reasons[5]: invalid value "Exit:[0-9]": must be a whole reason, not a pattern`,
+		`restartPolicyRules[5].reasons[6]: invalid value "a|b": must be a whole reason, not a pattern`,
+		`restartPolicyRules[5].signals[1]: unsupported value "KILL": must be a Linux signal such as SIGKILL or SIGRTMIN+1`,
+		`restartPolicyRules[5].signals[2]: unsupported value "": must be a Linux signal such as SIGKILL or SIGRTMIN+1`,
 		`restartPolicyRules[5].signals[3]: duplicate value "SIGKILL"`,
 		`restartPolicyRules[6].ranLess: invalid value -1ns: must be >= 0 (0 means none)`,
 		`restartPolicyRules[6].ranAtLeast: invalid value -1ns: must be >= 0 (0 means none)`,
 		`restartPolicyRules[6].attempts: invalid value -1: must be >= 0 (0 means none)`,
 		`restartPolicyRules[6].limit: invalid value -1: must be >= 0 (0 means none)`,
-		`restartPolicyRules[6].window: invalid value -1ns: must be >= 0 (0 means for ever)`,
+		`restartPolicyRules[6].window: invalid value -1ns: must be >= 0 (0 means forever)`,
 		`restartPolicyRules[7].ranAtLeast: invalid value 1s: must be below ranLess, 1s`,
 		`restartPolicyRules[7].window: invalid value 1s: must be 0 without a limit`,
 		`restartPolicyRules[8].delay.max: invalid value 1s: must be >= the first delay, 1m0s`,
@@ -75,7 +75,7 @@ func TestRuleErrorsNameEachPath(t *testing.T) {
 		`restartPolicyRules[8].delay.jitter: invalid value 2: must be in 0..1`,
 		`restartPolicyRules[8].delay.resetAfter: invalid value -1ns: must be >= 0 (0 means twice the longest delay)`,
 		`restartPolicyRules[8].delay.free: invalid value -1: must be >= 0`,
-		`restartPolicyRules[9].window: required: must be given: the limit would hold for ever, although delay.resetAfter forgets failures`,
+		`restartPolicyRules[9].window: required: must be given with delay.resetAfter, or the limit holds forever`,
 		`restartPolicyRules[10].limit: invalid value 1001: must be at most 1000 within a window`,
 		`restartPolicyRules[11].exitCodes.values: too many items 256: must be at most 255, ranges included`,
 		`restartPolicyRules[11].reasons: too many items 256: must be at most 255`,
@@ -85,8 +85,7 @@ func TestRuleErrorsNameEachPath(t *testing.T) {
 	}
 }
 
-// What only we have is refused where plain Kubernetes is asked for, field by field.
-func TestKubernetesIsToldFromOurs(t *testing.T) {
+func TestValidateKubernetesRejectsOurFields(t *testing.T) {
 	plain := backoff.ExitPolicy{RestartPolicy: "Never", Rules: backoff.Rules{
 		{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{42}}},
 		{Action: backoff.ActionRestartAll, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn}}}}
@@ -99,7 +98,7 @@ func TestKubernetesIsToldFromOurs(t *testing.T) {
 	ours.RestartPolicy = ""
 	ours.Rules[1].Limit, ours.Rules[1].Window = 1, second
 	want := []string{
-		`restartPolicy: required: must be given beside rules`,
+		`restartPolicy: required: must be given with rules`,
 		`restartPolicyRules[0].exitCodes: required: must be given in Kubernetes`,
 		`restartPolicyRules[0].name: unsupported value "oom": Kubernetes has no such field`,
 		`restartPolicyRules[0].reasons: unsupported value: Kubernetes has no such field`,
@@ -122,9 +121,8 @@ func TestKubernetesIsToldFromOurs(t *testing.T) {
 	}
 }
 
-// Signals are known by their name, from a code of 128+n or as told; what was told
-// comes first.
-func TestSignalsAreToldOrFromTheCode(t *testing.T) {
+// A signal comes from Signal or, if unset, from a code of 128+n.
+func TestSignalFromFieldOrCode(t *testing.T) {
 	for _, tt := range []struct {
 		code, signal int32
 		want         string
@@ -139,8 +137,8 @@ func TestSignalsAreToldOrFromTheCode(t *testing.T) {
 	}
 }
 
-// Too many ranges alone are a mistake in the ranges: the values may not even be there.
-func TestTooManyCodesAreReportedWhereTheyAre(t *testing.T) {
+// If only ranges are given, too many of them are a mistake in the ranges.
+func TestTooManyCodesNamesTheField(t *testing.T) {
 	values, ranges := make([]int32, 200), make([]backoff.CodeRange, 256)
 	for _, tt := range []struct {
 		codes backoff.ExitCodes

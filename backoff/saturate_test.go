@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A product is exact up to the largest duration, and that beyond.
+// Products are exact up to the largest duration and saturate there.
 func TestProductsAreExactUpToTheLargestDuration(t *testing.T) {
 	third := time.Duration(math.MaxInt64 / 3)
 	for _, tt := range []struct {

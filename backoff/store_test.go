@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// valid checks the invariants of every shard; nobody may be writing.
+// valid checks the invariants of every shard, without concurrent writes.
 func (s *store[K, V]) valid() error {
 	for n := range s.shards {
 		sh := &s.shards[n]
@@ -73,8 +73,8 @@ func (s *store[K, V]) sweep(drop func(*V) bool) (dropped int) {
 	return dropped
 }
 
-// The store does what a map does, through growing, deleting and shrinking.
-func TestStoreIsAMap(t *testing.T) {
+// The store behaves like a map while it grows, deletes and shrinks.
+func TestStoreAgreesWithMap(t *testing.T) {
 	rebuilt, moved := 0, 0
 	property := func(t *rapid.T) {
 		s := newStore[int, int]()
@@ -162,7 +162,7 @@ func TestStoreIsAMap(t *testing.T) {
 	}
 }
 
-// Shards grow with their keys and give memory back when most have gone.
+// Shards grow with their keys and release memory once most are removed.
 func TestStoreMemoryFollowsItsKeys(t *testing.T) {
 	s := newStore[int, int]()
 	slots := func() (n int) {
@@ -205,7 +205,7 @@ func TestStoreMemoryFollowsItsKeys(t *testing.T) {
 	}
 }
 
-// A sweep that is broken off leaves a store that still finds every key.
+// After a sweep that panicked, the store still finds every key.
 func TestSweepThatPanicsLosesNoKey(t *testing.T) {
 	s := newStore[int, int]()
 	for k := range 1000 {
@@ -247,8 +247,7 @@ func (c *ticks) Since(time.Time) time.Duration {
 	return c.n
 }
 
-// No write that has returned is undone, whatever grows, empties and sweeps the same
-// shards meanwhile: each writer finds its own keys as it left them or later.
+// No completed write is undone while others grow, empty and sweep the same shards.
 func TestConcurrentWritesAreNotUndone(t *testing.T) {
 	tr, err := NewTracker[string](CrashLoop(), TrackerOptions{
 		Clock:   &ticks{},
@@ -296,8 +295,8 @@ func TestConcurrentWritesAreNotUndone(t *testing.T) {
 	}
 }
 
-// Keys that are not equal to themselves are lost to everybody but GC, as in a map.
-func TestKeysUnequalToThemselvesAreCollected(t *testing.T) {
+// Keys such as NaN are unreachable as in a map, but GC drops them.
+func TestGCDropsKeysUnequalToThemselves(t *testing.T) {
 	c := fakeClock()
 	tr, err := NewTracker[float64](CrashLoop(), TrackerOptions{Clock: c})
 	if err != nil {
@@ -315,7 +314,6 @@ func TestKeysUnequalToThemselvesAreCollected(t *testing.T) {
 	}
 }
 
-// Most users have few keys: what is empty costs little.
 func TestEmptyTrackerAndRestarterAreSmall(t *testing.T) {
 	for name, create := range map[string]func() any{
 		"Tracker": func() any {
@@ -340,8 +338,8 @@ func TestEmptyTrackerAndRestarterAreSmall(t *testing.T) {
 	}
 }
 
-// Who chooses keys that meet in one shard of one store cannot aim at another.
-func TestStoresHashApart(t *testing.T) {
+// Keys that collide in one store do not collide in another.
+func TestStoresHashWithDifferentSeeds(t *testing.T) {
 	a, b := newStore[int, int](), newStore[int, int]()
 	for k := range 100 {
 		one, hashA := a.lock(k)
@@ -355,7 +353,7 @@ func TestStoresHashApart(t *testing.T) {
 	t.Error("two stores hash 100 keys alike")
 }
 
-func TestKeysOfOneHashAreApart(t *testing.T) {
+func TestKeysWithEqualHashesAreDistinct(t *testing.T) {
 	s := newStore[string, int]()
 	shard := &s.shards[0]
 	const hash = 2 * shardCount

@@ -9,7 +9,7 @@ import (
 // Timeline yields the instants at which a workload restarts, measured from its first
 // start, if its n-th run, counted from 1, lasts run(n) and then fails. Jitter is
 // ignored, and a negative run counts as 0. The sequence ends only at the largest
-// duration, after 292 years.
+// duration.
 func (p Policy) Timeline(run func(n int) time.Duration) iter.Seq[time.Duration] {
 	return func(yield func(time.Duration) bool) {
 		var at time.Duration
@@ -29,13 +29,13 @@ func (p Policy) Timeline(run func(n int) time.Duration) iter.Seq[time.Duration] 
 }
 
 // Window is the time after From, up to and including To, measured from a workload's
-// first start. It is empty unless From is before To.
+// first start.
 type Window struct {
 	From, To time.Duration
 }
 
 // Restarts returns the number of instants of a Timeline within a window if every run
-// lasts run, saturating at the largest int. Its cost does not grow with the window.
+// lasts run. Its cost does not grow with the window.
 func (p Policy) Restarts(run time.Duration, in Window) int {
 	run, in.To = max(run, 0), min(in.To, math.MaxInt64-1)
 	if run > p.ResetThreshold() {

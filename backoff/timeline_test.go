@@ -37,9 +37,9 @@ func seconds(n ...int) []time.Duration {
 	return out
 }
 
-// KEP-4603, Front loaded decay curve: when containers that crash at once, after
-// 10 seconds and just before the reset are restarted.
-func TestTimelineIsThatOfTheKEP(t *testing.T) {
+// KEP-4603, Front loaded decay curve, with containers that crash at once, after 10
+// seconds and just before the reset.
+func TestTimelineMatchesTheKEP(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		policy   backoff.Policy
@@ -80,8 +80,7 @@ func TestEachRunHasItsOwnLength(t *testing.T) {
 	}
 }
 
-// A timeline ends where time does.
-func TestTimelineEndsWhereTimeDoes(t *testing.T) {
+func TestTimelineEndsAtLargestDuration(t *testing.T) {
 	p := backoff.Policy{Initial: 1 << 61, Max: math.MaxInt64}
 	if got := timelineUntil(p, 0, math.MaxInt64); !slices.Equal(got, []time.Duration{1 << 61, 3 << 61}) {
 		t.Errorf("restarts at %v", got)
@@ -91,7 +90,7 @@ func TestTimelineEndsWhereTimeDoes(t *testing.T) {
 	}
 }
 
-// Restarts counts what Timeline yields, in any window.
+// Restarts counts the instants of Timeline in any window.
 func TestRestartsCountTheTimeline(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := policies().Draw(t, "policy")
@@ -128,7 +127,7 @@ func TestRestartsCountTheTimeline(t *testing.T) {
 	})
 }
 
-// Long windows and endless loops of free restarts are counted without looping.
+// Long windows and endless free restarts are counted without looping.
 func TestRestartsSaturates(t *testing.T) {
 	tick := backoff.Policy{Initial: 1, Max: 1}
 	for _, tt := range []struct {

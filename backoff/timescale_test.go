@@ -7,8 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// An instant and its time turn into each other.
-func TestTimescaleInvertsItself(t *testing.T) {
+func TestTimescaleRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		system, fake := NewSystemClock(), fakeClock()
 		real, plain := newTimescale(system), newTimescale(fake)
@@ -29,7 +28,7 @@ func TestTimescaleInvertsItself(t *testing.T) {
 	})
 }
 
-// Steady time goes on as the clock does, and a step back leaves it where it is.
+// Steady time follows the clock, but not back.
 func TestSteadyTimeNeverGoesBack(t *testing.T) {
 	c := fakeClock()
 	s := newSteady(c)

@@ -8,22 +8,19 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Tracker holds one backoff per key, like client-go's flowcontrol.Backoff. A backoff
-// consists of the failures in a row, the resulting delay and the time of the last Next.
+// Tracker holds one backoff per key, like client-go's flowcontrol.Backoff.
 //
 // Use it as the kubelet does. Once IsInBackOffSince(key, finished) returns false, call
-// Next(key, finished) and start. Next then marks a start, the first restart is free,
-// the delay holds back the start after the following failure, and a run longer than
-// ResetAfter starts the curve over. A caller that calls Next at the failure itself is
-// held back at once, but waiting then counts as running. If both matter, use a
-// Restarter.
+// Next(key, finished) and start. Then the first restart is free, the delay holds back
+// the start after the following failure, and a run longer than ResetAfter starts the
+// curve over. Calling Next at the failure itself holds back at once, but waiting then
+// counts as running. If both matter, use a Restarter.
 //
 // An event later than the clock counts as happening at the last Next. If that is also
 // later than the clock, the clock was set back, and the key is not held back.
 //
 // Create one with NewTracker; the zero value is not usable. A Tracker is safe for
-// concurrent use by multiple goroutines, but functions among its options must not call
-// it.
+// concurrent use, but functions among its options must not call it.
 type Tracker[K comparable] struct {
 	policy  Policy
 	reset   time.Duration // policy.ResetThreshold()
@@ -40,14 +37,13 @@ type entry struct {
 	updated  time.Duration // on the Tracker's timescale
 }
 
-// TrackerOptions configures a Tracker. The zero value is ready to use. Functions must
-// be safe for concurrent use by multiple goroutines.
+// TrackerOptions configures a Tracker. Functions must be safe for concurrent use.
 type TrackerOptions struct {
 	Clock clock.PassiveClock // nil means the real clock
 	Rand  func() float64     // in [0, 1), called only if Jitter > 0; nil means math/rand/v2
 	// Expired reports whether event starts the curve over for a key whose last Next was
-	// at updated, under a policy with that Max. The result must depend only on the
-	// arguments. Nil means event-updated > ResetAfter.
+	// at updated, under a policy with that Max. It must depend only on its arguments.
+	// Nil means event-updated > ResetAfter.
 	Expired func(event, updated time.Time, max time.Duration) bool
 }
 
@@ -127,8 +123,8 @@ func (t *Tracker[K]) Get(key K) time.Duration {
 	return t.load(key).delay
 }
 
-// Remaining returns the time left of key's delay, counted from event. It is within [0,
-// Get(key)], and positive exactly while IsInBackOffSince is true.
+// Remaining returns the time left of key's delay, counted from event. It is positive
+// exactly while IsInBackOffSince is true.
 func (t *Tracker[K]) Remaining(key K, event time.Time) time.Duration {
 	now, at := t.scale.now(), t.scale.instant(event) // before load, because reading the clock waits for earlier loads
 	e := t.load(key)
@@ -188,11 +184,10 @@ func (t *Tracker[K]) Reset(key K) {
 	shard.remove(hash, key)
 }
 
-// GC drops keys that no longer matter and returns their number. A key matters until it
-// has been expired for longer than its delay plus ResetAfter. GC changes no result of
-// IsInBackOffSince and no Next within ResetAfter of its event, but Get, State, Len and
-// All forget dropped keys. It locks few keys at a time and releases memory. Call it
-// occasionally.
+// GC drops keys that no longer matter and returns their number; call it occasionally. A
+// key matters until it has been expired for longer than its delay plus ResetAfter. GC
+// changes no result of IsInBackOffSince and no Next within ResetAfter of its event. It
+// locks few keys at a time.
 func (t *Tracker[K]) GC() int {
 	dropped := 0
 	for i := range t.entries.shards {

@@ -80,8 +80,8 @@ func trackerPolicies() *rapid.Generator[backoff.Policy] {
 	}))
 }
 
-// A Tracker gives the model's answers, whatever the clock and the events do, also
-// after its state went through JSON into another Tracker.
+// A Tracker answers like the model under any clock and events, also after its state
+// went through JSON into another Tracker.
 func TestTrackerAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		policy := trackerPolicies().Draw(t, "policy")

@@ -4,7 +4,7 @@ import "time"
 
 // RateLimiter is a view of a Tracker that implements client-go's
 // workqueue.TypedRateLimiter[K]. Get one from Tracker.RateLimiter; the zero value is
-// not usable. A RateLimiter is safe for concurrent use by multiple goroutines.
+// not usable. A RateLimiter is safe for concurrent use.
 type RateLimiter[K comparable] struct {
 	tracker *Tracker[K]
 }

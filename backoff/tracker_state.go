@@ -10,8 +10,7 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// TrackerState is the state of one key, for display and storage. Restore rejects the
-// zero value.
+// TrackerState is the state of one key, for display and storage.
 type TrackerState struct {
 	Failures int           `json:"failures"` // failures in a row; >= 1
 	Delay    time.Duration `json:"delay"`    // in force
@@ -27,9 +26,8 @@ func (t *Tracker[K]) State(key K) (TrackerState, bool) {
 	return TrackerState{Failures: e.failures, Delay: e.delay, Updated: t.scale.time(e.updated)}, true
 }
 
-// All yields every key with its state, in no particular order. It is weakly consistent.
-// A key that changes meanwhile is yielded at most once, in a state it had. The loop may
-// use the Tracker.
+// All yields every key with its state, in no particular order. A key that changes
+// meanwhile is yielded at most once, in a state it had. The loop may use the Tracker.
 func (t *Tracker[K]) All() iter.Seq2[K, TrackerState] {
 	return func(yield func(K, TrackerState) bool) {
 		for key := range t.entries.keys() {
@@ -40,17 +38,17 @@ func (t *Tracker[K]) All() iter.Seq2[K, TrackerState] {
 	}
 }
 
-// Restore sets the state of key to s, usually from an earlier Tracker. A Delay that the
-// Tracker's policy cannot give for that many failures is recomputed, so no delay
-// exceeds Max. If s is out of bounds or later than the clock, nothing changes, and the
-// error wraps field.Errors listing every mistake by its JSON path.
+// Restore sets the state of key to s. A Delay that the Tracker's policy cannot give for
+// that many failures is recomputed, so no delay exceeds Max. If s is out of bounds or
+// later than the clock, nothing changes, and the error wraps field.Errors listing every
+// mistake by its JSON path.
 func (t *Tracker[K]) Restore(key K, s TrackerState) error {
 	updated := t.scale.instantBefore(s.Updated)
 	now := t.scale.now()
 	var errs field.Errors
 	errs.Check(s.Failures >= 1, "failures", s.Failures, ">= 1")
 	errs.Check(s.Delay >= 0, "delay", s.Delay, ">= 0")
-	errs.Check(updated <= now, "updated", s.Updated, fmt.Sprintf("at most the clock's %v", t.scale.time(now)))
+	errs.Check(updated <= now, "updated", s.Updated, fmt.Sprintf("at most the clock's time, %v", t.scale.time(now)))
 	errs.Check(updated > math.MinInt64, "updated", s.Updated, "less than 292 years ago")
 	if err := errs.Err(); err != nil {
 		return fmt.Errorf("backoff: Tracker.Restore(%s): %w", keyText(key), err)

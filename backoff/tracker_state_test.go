@@ -10,8 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Under another policy a restored delay is that policy's.
-func TestRestoredDelayIsThePresentPolicys(t *testing.T) {
+func TestRestoreRecomputesDelayUnderNewPolicy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := fakeClock()
 		from := newTracker(t, policies().Draw(t, "from"), backoff.TrackerOptions{Clock: c})

@@ -33,8 +33,7 @@ func newTracker(t interface{ Fatal(...any) }, p backoff.Policy, o backoff.Tracke
 	return tr
 }
 
-// A history with named instants: what the kubelet does with a container that
-// crashes, recovers and crashes again.
+// The kubelet's treatment of a container that crashes, recovers and crashes again.
 func TestTrackerHoldsBackAsTheKubeletDoes(t *testing.T) {
 	c := fakeClock()
 	tr := newTracker(t, backoff.CrashLoop(), backoff.TrackerOptions{Clock: c})
@@ -82,7 +81,7 @@ func TestTrackerHoldsBackAsTheKubeletDoes(t *testing.T) {
 	}
 }
 
-// The 31st failure of a 10s curve without a cap overflows in client-go.
+// The 31st failure of a 10s curve without a maximum overflows in client-go.
 func TestTrackerSaturates(t *testing.T) {
 	c := fakeClock()
 	tr := newTracker(t, backoff.Policy{Initial: 10 * second, Max: math.MaxInt64}, backoff.TrackerOptions{Clock: c})
@@ -161,8 +160,8 @@ func TestTrackerGCChangesNoAnswer(t *testing.T) {
 	}
 }
 
-// GC keeps what client-go's forgets: a container that runs 305 s and crashes. It
-// keeps an entry for its delay and twice ResetAfter, to the nanosecond.
+// GC keeps an entry for its delay and twice ResetAfter, to the nanosecond. client-go
+// forgets that of a container that runs 305s and crashes.
 func TestTrackerGCKeepsWhatClientGoForgets(t *testing.T) {
 	c := fakeClock()
 	tr := newTracker(t, backoff.CrashLoop(), backoff.TrackerOptions{Clock: c})
@@ -231,8 +230,7 @@ func TestTrackerFollowsTimeline(t *testing.T) {
 	})
 }
 
-// Whatever the clock does, a key is free again once the clock has run for its
-// delay without another step.
+// A key is free once the clock has run for its delay without being set.
 func TestClockStepsBlockNoKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		policy := rapid.SampledFrom([]backoff.Policy{backoff.CrashLoop(), backoff.ReducedCrashLoop()}).Draw(t, "policy")
@@ -274,8 +272,8 @@ func TestNewTrackerErrorsNameEachField(t *testing.T) {
 	}
 }
 
-// All holds no lock while it yields, and meets every entry that stays.
-func TestAllMeetsEveryKeyThatStays(t *testing.T) {
+// All holds no lock while it yields, and yields every entry that stays.
+func TestAllYieldsEveryKeyThatStays(t *testing.T) {
 	c := fakeClock()
 	tr := newTracker(t, backoff.CrashLoop(), backoff.TrackerOptions{Clock: c})
 	for i := range 2000 {
@@ -312,8 +310,8 @@ func TestAllMeetsEveryKeyThatStays(t *testing.T) {
 	}
 }
 
-// Concurrent use ends as one lock around a map would: every failure of a key is
-// counted once, and readers see states that were.
+// Concurrent callers get the results of a map with one lock. Every failure of a key
+// counts once, and readers see states that existed.
 func TestConcurrentFailuresAreAllCounted(t *testing.T) {
 	c := fakeClock()
 	policy := backoff.Policy{Initial: 1, Max: math.MaxInt64, FreeFailures: 0}
@@ -352,7 +350,6 @@ func TestConcurrentFailuresAreAllCounted(t *testing.T) {
 	}
 }
 
-// Hot calls allocate nothing once a key is known.
 func TestHotTrackerCallsDoNotAllocate(t *testing.T) {
 	tr := newTracker(t, backoff.Policy{Initial: second, Max: minute, Jitter: 0.5}, backoff.TrackerOptions{})
 	now := time.Now()

@@ -18,8 +18,8 @@ func shows(s pleg.State) func(entry) bool {
 	}
 }
 
-// An exit that no event tells of ends a WaitFor within WaitLimit, whether it
-// happened before the wait or long after it began.
+// An exit without an event ends a WaitFor within WaitLimit, whether it happened before
+// the wait or long after its start.
 func TestLostEventEndsWaitFor(t *testing.T) {
 	for _, listless := range []bool{false, true} {
 		for _, late := range []time.Duration{0, time.Second, 17 * time.Second} {
@@ -47,8 +47,8 @@ func TestLostEventEndsWaitFor(t *testing.T) {
 	}
 }
 
-// However many wait for one pod, it is looked at once per WaitLimit, and not at
-// all when the last has gone; also where every look fails.
+// Any number of waits for a pod cost one look per WaitLimit, also if every look fails,
+// and none once the last has ended.
 func TestLongWaitsCostOneLookPerLimit(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		setup{stream: true}.run(t, func(w *world) {
@@ -97,9 +97,8 @@ func (p *podless) Status(ctx context.Context, id string) (*plegtest.Status, time
 	return p.recorder.Status(ctx, id)
 }
 
-// A wait for a time that is yet to come does not put off the look that another
-// wait for the same pod is due.
-func TestFutureWaitDelaysNobody(t *testing.T) {
+// A wait for a future time does not delay the look for another wait for the same pod.
+func TestFutureWaitDelaysNoOtherWait(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.up("a")
 		w.start()
@@ -114,10 +113,10 @@ func TestFutureWaitDelaysNobody(t *testing.T) {
 	})
 }
 
-// A wait on a pod that nothing happens to is ended by a relist of that pod,
-// with an answer for one that is not there, and costs no list where a single
-// pod can be listed. (kubernetes#124704: a wait that no event ever ends)
-func TestUneventfulWaitEndsByARelist(t *testing.T) {
+// A wait for a pod without changes, or for a missing pod, is ended by a relist of that
+// pod. It costs no full list if single pods can be listed. (kubernetes#124704: a wait
+// without an event never ended)
+func TestWaitWithoutEventEndsByRelist(t *testing.T) {
 	for _, listless := range []bool{false, true} {
 		setup{stream: true, listless: listless}.run(t, func(w *world) {
 			w.up("a")
@@ -139,8 +138,8 @@ func TestUneventfulWaitEndsByARelist(t *testing.T) {
 	}
 }
 
-// A wait for the future asks for nothing before its time has come.
-func TestWaitForTheFutureAsksForNothing(t *testing.T) {
+// A wait for a future time requests no look before that time.
+func TestWaitForFutureTimeRequestsNoLook(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.up("a")
 		w.start()

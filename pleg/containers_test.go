@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The table has single steps: what is known of a container, what is seen of it,
-// and the events, or why there are none.
+// Single steps: the known state of a container, the observed one, and the resulting
+// events, or why there are none.
 func TestEveryStepHasItsEvents(t *testing.T) {
 	seen := map[string][]Container{
 		"gone":    nil,
@@ -97,10 +97,10 @@ func TestEveryStepHasItsEvents(t *testing.T) {
 	}
 }
 
-// Comparing agrees with differing; the events are ordered by container;
-// applying them makes the next comparison the same; no order of the list
-// matters; what compares as older is behind somewhere.
-func TestAppliedDiffLeavesNone(t *testing.T) {
+// compare and diff agree: events are ordered by container; after applying them, compare
+// returns same; the order of the list does not matter; an older list is behind
+// somewhere.
+func TestCompareAfterDiffIsSame(t *testing.T) {
 	states := rapid.SampledFrom([]State{StateUnknown, StateCreated, StateRunning, StateExited, 17})
 	ranks := rapid.SampledFrom([]rank{unseen, unknown, created, running, exited, removed})
 	ids := rapid.SampledFrom([]string{"a", "b", "c", "d"})
@@ -165,8 +165,7 @@ func TestAppliedDiffLeavesNone(t *testing.T) {
 	})
 }
 
-// Containers listed twice are found where they could make a difference look
-// like none.
+// compare reports duplicate containers if they could hide a difference.
 func TestDuplicatesAreFound(t *testing.T) {
 	cs := containers{"a": {is: running}, "b": {is: running}}
 	list := []Container{{"a", StateRunning}, {"a", StateRunning}}
@@ -182,7 +181,6 @@ func TestDuplicatesAreFound(t *testing.T) {
 	}
 }
 
-// However many containers there are, comparing them allocates nothing.
 func TestCompareAllocatesNothing(t *testing.T) {
 	cs, list := containers{}, []Container{}
 	for i := range 1000 {
@@ -201,7 +199,7 @@ func TestCompareAllocatesNothing(t *testing.T) {
 	}
 }
 
-// The strings are the kubelet's, and every state has one.
+// The strings of states are the kubelet's.
 func TestStringsAreTheKubelets(t *testing.T) {
 	var got []string
 	for _, s := range []State{StateUnknown, StateCreated, StateRunning, StateExited, -1, 99} {
@@ -218,9 +216,8 @@ func TestStringsAreTheKubelets(t *testing.T) {
 	}
 }
 
-// Only what a look did not find is gone: not what lives, whatever events report of it,
-// and not what only events have told of yet.
-func TestGoneIsWhatALookDidNotFind(t *testing.T) {
+// A container is gone only if a look did not find it, regardless of events.
+func TestOnlyLooksMakeContainersGone(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		c    *tracked

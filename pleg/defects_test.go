@@ -60,10 +60,10 @@ func event(container string, kind pleg.RuntimeEventType, at time.Time, shows *pl
 	return e
 }
 
-// A key that nobody has looked at is not one without containers: a wait for it
-// waits, and Get says that nothing is known. (kubernetes#120941: a miss answered
-// as "no containers", so that static pods failed to start)
-func TestMissIsNotAbsence(t *testing.T) {
+// A key without a look is not a pod without containers. A wait for it waits, and Get
+// returns an unknown entry. (kubernetes#120941: a miss answered as "no containers", so
+// static pods failed to start)
+func TestUnknownKeyIsNotAbsent(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		if e := w.cache.Get("p"); e.Present || !e.Modified.IsZero() {
 			t.Errorf("before any list: %+v", e)
@@ -83,8 +83,8 @@ func TestMissIsNotAbsence(t *testing.T) {
 	})
 }
 
-// A wait on a pod whose event never comes ends all the same, soon.
-// (kubernetes#124704: pod workers stuck at GetNewerThan)
+// A wait for a pod ends soon even if the event never arrives. (kubernetes#124704: pod
+// workers stuck at GetNewerThan)
 func TestWaitEndsWithoutItsEvent(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{Drop: 1}}.run(t, func(w *world) {
 		w.up("a")
@@ -99,9 +99,9 @@ func TestWaitEndsWithoutItsEvent(t *testing.T) {
 	})
 }
 
-// Stamps in seconds where nanoseconds are due make no status stale.
-// (kubernetes#127814: nanoseconds read as seconds)
-func TestSecondsForNanosecondsMakeNothingStale(t *testing.T) {
+// Timestamps in seconds instead of nanoseconds make no status stale.
+// (kubernetes#127814)
+func TestStampsInSecondsMakeNoStatusStale(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{Seconds: 1}}.run(t, func(w *world) {
 		w.start()
 		w.pass(10 * time.Second)
@@ -116,9 +116,8 @@ func TestSecondsForNanosecondsMakeNothingStale(t *testing.T) {
 	})
 }
 
-// A clock that was stepped back, by an hour or a day, blocks no pod: neither the
-// stamps before the step, which are in the future now, nor those after it.
-// (kubernetes#134153)
+// Setting the clock back by an hour or a day blocks no pod, neither by timestamps from
+// before the step, which are now in the future, nor by later ones. (kubernetes#134153)
 func TestSteppedClockBlocksNoPod(t *testing.T) {
 	for _, step := range []time.Duration{time.Hour, 24 * time.Hour, time.Minute} {
 		scripted(t, func(w *world, s *script) {
@@ -145,8 +144,7 @@ func TestSteppedClockBlocksNoPod(t *testing.T) {
 	})
 }
 
-// A reader that does not keep up loses no exit, however many events there are.
-// (kubernetes#72482: a full channel loses an exit for ever)
+// A slow reader loses no exit. (kubernetes#72482: a full channel lost an exit)
 func TestFullChannelLosesNoExit(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.start()
@@ -182,8 +180,8 @@ func TestFullChannelLosesNoExit(t *testing.T) {
 	})
 }
 
-// An event may carry older contents under its newer stamp, and even list a
-// container that is gone. (containerd: 6 of 1440 events)
+// An event may carry older contents under its newer timestamp, and even a removed
+// container. (containerd: 6 of 1440 events)
 func TestOlderContentsUnderANewerStampAreNotBelieved(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		read := w.read("reader", 0)
@@ -220,8 +218,8 @@ func without(words, word string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(words, word, "")), " ")
 }
 
-// Events of before a subscription are replayed to it. They bring nothing back
-// and are told to nobody. (containerd)
+// Events replayed to a new subscription bring nothing back and are not reported.
+// (containerd)
 func TestReplayBringsNothingBack(t *testing.T) {
 	for _, listless := range []bool{false, true} {
 		setup{stream: true, listless: listless, faults: plegtest.Faults{Replay: 1}}.run(t, func(w *world) {
@@ -248,8 +246,8 @@ func TestReplayBringsNothingBack(t *testing.T) {
 	}
 }
 
-// What a runtime loses right after a reconnect is found a relist period later,
-// not an evented period. (containerd)
+// Changes whose events are lost after a reconnect are found within RelistPeriod, not
+// EventedPeriod. (containerd)
 func TestLossAfterReconnectIsFoundSoon(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{Lose: 1}}.run(t, func(w *world) {
 		w.up("a")
@@ -264,7 +262,7 @@ func TestLossAfterReconnectIsFoundSoon(t *testing.T) {
 	})
 }
 
-// What exits while the runtime is down sends no event, and is found when it is
+// An exit while the runtime is down sends no event and is found once the runtime is
 // back.
 func TestExitWhileDownIsFound(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
@@ -282,8 +280,7 @@ func TestExitWhileDownIsFound(t *testing.T) {
 	})
 }
 
-// A write that was stamped before a deletion brings nothing back; the kubelet's
-// cache accepts it.
+// A write stamped before a deletion is refused. The kubelet's cache accepts it.
 func TestStaleWriteAfterDeletionIsRefused(t *testing.T) {
 	// Calls are slow, so that what is written in error can be seen.
 	setup{faults: plegtest.Faults{Slow: 1}}.scripted(t, func(w *world, s *script) {
@@ -305,10 +302,9 @@ func TestStaleWriteAfterDeletionIsRefused(t *testing.T) {
 	})
 }
 
-// A subscription takes a moment to come to life, and what happens before is told
-// by nobody: the first connection's, too. It is found a relist period after the
-// connection; where the subscription takes longer but says when it lives, by
-// then.
+// Changes before a subscription is up have no events, also on the first connection.
+// They are found RelistPeriod after the connection, or when a slower subscription says
+// that it is up.
 func TestFirstConnectionLosesNothing(t *testing.T) {
 	for _, tt := range []struct {
 		takes time.Duration
@@ -345,8 +341,8 @@ func TestFirstConnectionLosesNothing(t *testing.T) {
 	}
 }
 
-// sluggish is a Streamer whose subscription comes to life after some time, which
-// it may say; what happens before is lost.
+// sluggish is a Streamer whose subscription takes some time, which it may announce.
+// Earlier events are lost.
 type sluggish struct {
 	*recorder
 	takes time.Duration

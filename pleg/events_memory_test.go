@@ -8,8 +8,8 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// A reader that sleeps through pods by the thousand is told that it did, and
-// holds no more than what is there.
+// A sleeping reader's memory is proportional to the present pods, though thousands come
+// and go, and it gets a PodSync of all pods.
 func TestSleepingReaderHoldsNoMoreThanThePods(t *testing.T) {
 	r := newRelister[int, int](statuscache.New[int](statuscache.Options[int]{}), GeneratorOptions{}.withDefaults(), true)
 	p := r.record(-1)

@@ -12,8 +12,7 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// What a reader does not keep up with is merged, pod by pod, and no exit is
-// lost.
+// Events are merged by pod for a slow reader, and no exit is lost.
 func TestSlowReaderLosesNoExit(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.start()
@@ -35,7 +34,6 @@ func TestSlowReaderLosesNoExit(t *testing.T) {
 	})
 }
 
-// A loop begins with one PodSync per pod that is there.
 func TestReaderBeginsWithOneSyncPerPod(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.up("a")
@@ -57,8 +55,8 @@ func TestReaderBeginsWithOneSyncPerPod(t *testing.T) {
 	})
 }
 
-// Up to eight events of a pod wait for a reader; with one more they are a
-// single PodSync, and all of them are counted as merged.
+// Up to eight events of a pod wait for a reader. With one more, they become a single
+// PodSync and all count as merged.
 func TestReaderBehindGetsOneSync(t *testing.T) {
 	for _, tt := range []struct {
 		steps  int
@@ -98,8 +96,8 @@ func TestReaderBehindGetsOneSync(t *testing.T) {
 	}
 }
 
-// A runtime that repeats the event of a container that nobody saw makes one
-// PodSync of it, and another only for what is new of it.
+// A repeated event of an unseen container causes one PodSync, and another one only if
+// it reports something new.
 func TestRepeatedEventIsReportedOnce(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("a")
@@ -127,7 +125,7 @@ func TestRepeatedEventIsReportedOnce(t *testing.T) {
 	})
 }
 
-// A loop ends with its context, whatever it has still to yield.
+// A loop ends with its context even if events are pending.
 func TestLoopEndsWithItsContextAtOnce(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		for i := range 5 {
@@ -165,8 +163,9 @@ func TestLoopEndsWithItsContextAtOnce(t *testing.T) {
 	})
 }
 
-// The key is one that came and went unseen, when it does so again.
-func TestWatchForgetsWhatItShowedAsGone(t *testing.T) {
+// Once Watch has yielded a deletion, a key that comes and goes unseen again is not
+// yielded.
+func TestWatchForgetsYieldedDeletions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := statuscache.New[string](statuscache.Options[string]{MaxSkew: -1})
 		now := time.Now()
@@ -200,8 +199,8 @@ func TestWatchForgetsWhatItShowedAsGone(t *testing.T) {
 	})
 }
 
-// Pods come and go while readers sleep; what is held stays in proportion to the
-// pods that are there (G7), and no reader ends in silence.
+// While pods come and go and readers sleep, memory stays proportional to the present
+// pods (G7), and readers still get events.
 func TestChurnHoldsNoMoreThanThePods(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.start()

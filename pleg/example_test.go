@@ -11,7 +11,7 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// A node runs one container in each pod: whatever has pods can be a Runtime.
+// A node is a Runtime with one container per pod.
 type node map[string]pleg.State
 
 func (n node) Pods(context.Context) ([]pleg.Pod[string], error) {
@@ -30,8 +30,8 @@ func (n node) Status(_ context.Context, pod string) (string, time.Time, error) {
 	return fmt.Sprint("app is ", state), time.Time{}, nil
 }
 
-// A generator keeps a cache of every pod's status and tells what has changed. Here
-// each relist is asked for; usually Run makes them, in a goroutine of the caller's.
+// A Generator fills a cache with the status of every pod and reports changes. Here
+// Relist requests each relist; usually Run makes them.
 func Example() {
 	ctx := context.Background()
 	n := node{"web-0": pleg.StateRunning}
@@ -62,8 +62,8 @@ func Example() {
 	// ContainerDied of web-0: app is exited
 }
 
-// Run does the work in a goroutine of the caller's, and ends with its context. Here a
-// fake runtime has the pods.
+// Run does the work in a goroutine and ends with its context. The pods are those of a
+// fake runtime.
 func ExampleGenerator() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -97,9 +97,8 @@ func ExampleGenerator() {
 	// Run: context canceled
 }
 
-// A program stores its position with what it has done about the exits. The program
-// that is started in its place gets the exits that it has not, however long nobody
-// looked.
+// A program stores its position with the outcome of each exit. After a restart, it gets
+// the exits since.
 func ExampleExitReader() {
 	ctx := context.Background()
 	rt := plegtest.New[string](1, plegtest.Faults{})
@@ -134,7 +133,7 @@ func ExampleExitReader() {
 		panic(err)
 	}
 
-	rt.ExitCode("web-0", "b", 2) // while nobody looks
+	rt.ExitCode("web-0", "b", 2) // while the program is down
 	var position pleg.ExitPosition[string]
 	if err := json.Unmarshal(stored, &position); err != nil {
 		panic(err)

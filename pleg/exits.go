@@ -20,16 +20,15 @@ const (
 // Exit is the end of one container.
 type Exit[K comparable] struct {
 	Pod       K           `json:"pod"`
-	Container string      `json:"container"`       // its id
-	Source    ExitSource  `json:"source"`          // how the exit became known
+	Container string      `json:"container"` // its id
+	Source    ExitSource  `json:"source"`
 	Known     bool        `json:"known,omitempty"` // Details came from the runtime; otherwise they are zero
 	Details   ExitDetails `json:"details,omitzero"`
 	// Lost counts the exits dropped before this one because the reader fell behind.
 	Lost int `json:"lost,omitempty"`
 }
 
-// ExitDetails are the details of an exit in a status, passed on unchanged even if a
-// time is zero or in the future.
+// ExitDetails are the details of an exit in a status, passed on unchanged.
 type ExitDetails struct {
 	Name     string    `json:"name,omitempty"`    // the same for every attempt
 	Attempt  int64     `json:"attempt,omitempty"` // earlier attempts counted by the runtime
@@ -42,8 +41,8 @@ type ExitDetails struct {
 // ExitLister is implemented by a status type that includes the exits of its containers.
 // Otherwise exits have no details. Exits is called by several goroutines at once, on
 // statuses in events too, and only while an ExitReader exists. Details are believed
-// regardless of their times, until a new container reuses the id. Then a late event of
-// the old container may supply the details of the new one's exit.
+// regardless of their times. If an id is reused, a late event of the old container may
+// supply the details of the new one's exit.
 type ExitLister interface {
 	// Exits yields the exited containers' ids and the details of their exits.
 	Exits() iter.Seq2[string, ExitDetails]

@@ -49,9 +49,8 @@ func (b *bench) relistP(containers ...Container) {
 	b.settled()
 }
 
-// A reader that nobody reads holds a bounded number of exits, and says how many it
-// dropped before the oldest that it has; what it remembers of containers that are
-// forgotten is bounded, too.
+// A sleeping reader holds a bounded number of exits and reports how many it dropped
+// before its oldest. Its memory of forgotten containers is bounded, too.
 func TestExitsOfASleepingReaderAreBounded(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p")
@@ -86,9 +85,9 @@ func TestExitsOfASleepingReaderAreBounded(t *testing.T) {
 	}
 }
 
-// An event of a container that a reader has forgotten is told apart from one of a
-// container that nobody saw by its stamp; without one it tells no exit.
-func TestExitOfAForgottenContainerIsNotToldAgain(t *testing.T) {
+// The timestamp distinguishes an event of a forgotten container from one of an unseen
+// container. Without a timestamp, the event reports no exit.
+func TestExitOfForgottenContainerIsNotRepeated(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p")
 	q := b.follow(ExitOptions[string]{})
@@ -126,8 +125,8 @@ func TestExitOfAForgottenContainerIsNotToldAgain(t *testing.T) {
 	}
 }
 
-// Of a container that no list has shown, an event is kept only if it shows an end that a
-// reader waits for, and while there is room.
+// An event of a container that no list has shown is kept only if it reports an end that
+// a reader awaits, and within the limit.
 func TestUnknownContainerIsKeptForItsExitOnly(t *testing.T) {
 	end := exitNote{source: ExitSeenByEvent, told: t1}
 	for _, tt := range []struct {
@@ -158,9 +157,9 @@ func TestUnknownContainerIsKeptForItsExitOnly(t *testing.T) {
 	}
 }
 
-// An event is as new as its stamp about its own container. What it carries of others may
-// be older.
-func TestContentsOfAnEventHaveNoTime(t *testing.T) {
+// An event's timestamp applies to its own container. Its contents about others may be
+// older.
+func TestEventStampDatesOnlyItsContainer(t *testing.T) {
 	q := &eventQueue[string, shown]{wake: make(chan struct{}, 1), limit: 100, exits: true}
 	seen := shown{{"a", StateExited}, {"b", StateExited}}
 	q.event(RuntimeEvent[string, shown]{Pod: "p", Container: "b", Type: RuntimeEventStopped, At: t1, Seen: &PodSnapshot[string, shown]{Pod[string]{"p", seen}, seen}}, t1)
@@ -173,8 +172,7 @@ func TestContentsOfAnEventHaveNoTime(t *testing.T) {
 	}
 }
 
-// Containers of an answer that was not recorded are remembered with and without readers
-// of exits.
+// Containers of an unrecorded answer are remembered with and without readers of exits.
 func TestUnrecordedContainersAreRemembered(t *testing.T) {
 	for _, readers := range []int{0, 1, 2} {
 		b := newBench(t, true)
@@ -189,9 +187,9 @@ func TestUnrecordedContainersAreRemembered(t *testing.T) {
 	}
 }
 
-// What a reader of exits may hold grows by two for each pod, each running container and
-// each container that is remembered although it is gone.
-func TestRoomForExitsGrowsWithWhatIsThere(t *testing.T) {
+// A reader's limit of exits grows by two for each pod, each running container and each
+// remembered gone container.
+func TestExitLimitGrowsWithContainers(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p")
 	b.present, b.live = 5, 3
@@ -203,8 +201,8 @@ func TestRoomForExitsGrowsWithWhatIsThere(t *testing.T) {
 	}
 }
 
-// Without a reader of exits nothing is kept of them, and an idle relist costs the
-// same with one.
+// Without a reader, no state of exits is kept, and an idle relist costs the same as
+// with one.
 func TestExitsCostNothingWithoutAReader(t *testing.T) {
 	q := &eventQueue[string, shown]{wake: make(chan struct{}, 1), limit: 100}
 	seen := shown{{"a", StateExited}}

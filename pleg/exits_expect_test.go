@@ -7,7 +7,7 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// An expected container yields its exit whatever shows it, once.
+// An expected container yields its exit once, from any evidence.
 func TestExpectedExitIsYielded(t *testing.T) {
 	relist := func(w *world) { w.gen.Relist(w.ctx) }
 	for _, tt := range []struct {
@@ -78,8 +78,8 @@ func TestExpectedExitIsYielded(t *testing.T) {
 	}
 }
 
-// A list that was under way when a container was created does not tell that it is gone.
-func TestListOfBeforeEndsNothingExpected(t *testing.T) {
+// A list that was in progress when a container was created does not end it.
+func TestEarlierListInfersNoExpectedExit(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.replace(&slowLists{w.rt}, false)
 		r, exits := w.follow(pleg.ExitOptions[string]{})
@@ -95,10 +95,10 @@ func TestListOfBeforeEndsNothingExpected(t *testing.T) {
 	})
 }
 
-// A program that saves its position when it has created a container learns its exit,
-// or that it is gone, although it was killed before anything showed the container. One
-// that appeared after the last position, and is gone, has no exit.
-func TestExpectedContainersOutliveAKill(t *testing.T) {
+// A program that saves its position after creating a container learns its exit, or that
+// it is gone, even if killed before any look showed it. A container created after the
+// last position and gone since has no exit.
+func TestExpectedContainersSurviveACrash(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.gen.Relist(w.ctx)
 		r, _ := w.follow(pleg.ExitOptions[string]{})

@@ -9,10 +9,9 @@ import (
 	"github.com/restartkit/restart/pleg/plegtest"
 )
 
-// A reader yields what ends after it was made, also if the first list shows that it has
-// ended. The runtime says when it finished; without that nothing says that it was
-// before.
-func TestFirstListTellsExitsSinceTheReader(t *testing.T) {
+// A reader yields exits after its creation, even if the first list shows them. An exit
+// without Finished counts as such.
+func TestFirstListReportsExitsSinceReaderCreation(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		finished func(made time.Time) time.Time
@@ -48,9 +47,9 @@ func TestFirstListTellsExitsSinceTheReader(t *testing.T) {
 	}
 }
 
-// Only the first list has exits of before. Later a container that was not there ended
-// since, whatever its times say.
-func TestOnlyTheFirstListHasExitsOfBefore(t *testing.T) {
+// Only the first list can show exits from before the reader. In later lists, an unknown
+// exited container has ended since, regardless of its times.
+func TestOnlyFirstListShowsEarlierExits(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.up("a")
 		w.pass(time.Second)
@@ -88,9 +87,9 @@ func (s *slowLists) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
 	return list, err
 }
 
-// What events tell while the first list is under way is no less of an exit. Those of
-// containers that are gone by then, and that ended before the reader, are none.
-func TestEventsBeforeTheFirstListTellExits(t *testing.T) {
+// Events during the first list report exits, except of containers gone by then that
+// ended before the reader's creation.
+func TestEventsBeforeFirstListReportExits(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		s := &script{recorder: w.rt}
 		gen, err := pleg.NewGenerator[string, *plegtest.Status](&slowLists{w.rt}, s, w.cache, pleg.GeneratorOptions{})
@@ -121,7 +120,7 @@ func TestEventsBeforeTheFirstListTellExits(t *testing.T) {
 }
 
 // Readers of exits learn of containers from the answer to a cancelled call.
-func TestAnswerAfterTheEndShowsContainers(t *testing.T) {
+func TestAnswerToCancelledCallShowsContainers(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.replace(&lateAnswers{recorder: w.rt}, false)
 		w.up("a")

@@ -36,9 +36,9 @@ func (b *bench) goOn(q *exitLog[string]) (*bench, *exitLog[string]) {
 	return n, n.follow(ExitOptions[string]{Resume: &p})
 }
 
-// A position names what the runtime lists. It forgets containers as soon as a look has
-// shown that they are gone, and what is news of them stays out of later readers.
-func TestPositionForgetsWhatIsGone(t *testing.T) {
+// A position contains the containers that the runtime lists. A look that does not show
+// a container removes it.
+func TestPositionForgetsGoneContainers(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p")
 	q := b.follow(ExitOptions[string]{})
@@ -97,9 +97,9 @@ func TestPositionForgetsWhatIsGone(t *testing.T) {
 	}
 }
 
-// A position of before, which names containers that ended long ago, is taken: none of
-// them ends again, and the first list that does not show them makes the position small.
-func TestPositionThatNamesWhatIsGone(t *testing.T) {
+// A reader resumed from a position with containers that ended long ago repeats no exit,
+// and the first list without them removes them from its position.
+func TestResumeFromPositionWithGoneContainers(t *testing.T) {
 	b := newBench(t, true)
 	p := ExitPosition[string]{Pods: []podPosition[string]{
 		{Pod: "p", Live: []string{"p"}, Ended: []string{"gone", "here"}},
@@ -124,9 +124,9 @@ func TestPositionThatNamesWhatIsGone(t *testing.T) {
 	}
 }
 
-// An answer that was not recorded shows a container well enough, also behind a restart:
-// its end is no old news.
-func TestContainerOfAnUnrecordedAnswerIsNotDoubted(t *testing.T) {
+// A container in an unrecorded answer is in the position, and its exit is yielded after
+// a restart.
+func TestUnrecordedAnswerShowsContainersToReaders(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p")
 	q := b.follow(ExitOptions[string]{})
@@ -149,9 +149,9 @@ func TestContainerOfAnUnrecordedAnswerIsNotDoubted(t *testing.T) {
 	}
 }
 
-// A container that comes back exited, which nothing remembers but the readers, is one of
-// an id that is used again. Its end is not told, nor to the next reader.
-func TestPositionNamesWhatIsListedAgain(t *testing.T) {
+// A container that is listed again as exited, and known only to readers, is not a new
+// exit, also for a resumed reader.
+func TestPositionKeepsExitedContainerListedAgain(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p")
 	q := b.follow(ExitOptions[string]{})
@@ -174,8 +174,7 @@ func TestPositionNamesWhatIsListedAgain(t *testing.T) {
 	}
 }
 
-// A pod that cannot be looked at takes nothing out of a position: nobody knows whether
-// its containers are gone.
+// A pod whose looks fail keeps its containers in the position.
 func TestFailingPodKeepsThePosition(t *testing.T) {
 	b := newBench(t, true)
 	p := ExitPosition[string]{Pods: []podPosition[string]{{Pod: "p", Live: []string{"p"}, Ended: []string{"a"}}}}
@@ -208,9 +207,9 @@ func TestFailingPodKeepsThePosition(t *testing.T) {
 	}
 }
 
-// Of containers that are shown and cannot be remembered one by one, the next full list
-// tells the end; nothing is held of them until then but by the list under way.
-func TestCrowdKeepsNothingOfUnrecordedAnswers(t *testing.T) {
+// Unrecorded containers beyond the limit are not awaited; the next full list reports
+// their ends.
+func TestUnrecordedContainersBeyondTheLimit(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p")
 	q := b.follow(ExitOptions[string]{})

@@ -11,8 +11,8 @@ import (
 	"github.com/restartkit/restart/pleg/plegtest"
 )
 
-// Next waits for an exit, its context, the reader or the cache; what is due comes
-// first. Of several that wait each is served.
+// Next returns for an exit, its context, and Close of the reader or the cache, pending
+// exits first. Each of several callers is served.
 func TestNextEnds(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		r, _ := w.follow(pleg.ExitOptions[string]{})
@@ -64,9 +64,8 @@ func TestNextEnds(t *testing.T) {
 	})
 }
 
-// A loop over Exits ends with its context and with its body, and leaves nothing
-// behind.
-func TestExitsLoopLeavesNothing(t *testing.T) {
+// A loop over Exits ends with its context or a break, and closes its reader.
+func TestExitsLoopClosesItsReader(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.start()
 		for _, breaks := range []bool{true, false} {

@@ -13,9 +13,8 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// IncludePast tells of those that have ended before, whether the reader was there
-// before the first look or comes late.
-func TestEarlierExitsAreToldOnDemand(t *testing.T) {
+// IncludePast yields earlier exits to readers from before and after the first look.
+func TestIncludePastYieldsEarlierExits(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.up("a")
 		w.rt.ExitCode("p", "a", 3)
@@ -39,9 +38,8 @@ func TestEarlierExitsAreToldOnDemand(t *testing.T) {
 	})
 }
 
-// A program that starts again with its position is told what it was not told
-// before, and nothing twice, whatever happened meanwhile.
-func TestExitsGoOnBehindARestart(t *testing.T) {
+// A program that resumes from its position gets each missing exit once.
+func TestResumeYieldsEachExitOnce(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		for _, c := range []string{"taken", "pending", "running", "crashes", "vanishes", "goes-with-its-pod"} {
 			pod := "p"
@@ -106,9 +104,8 @@ func (w *world) again() *world {
 	return n
 }
 
-// A position is taken before the runtime has answered once, too: nothing of the
-// one before is lost.
-func TestPositionBeforeTheFirstLookKeepsTheLast(t *testing.T) {
+// A position taken before the first answer keeps the contents of the resumed one.
+func TestPositionBeforeFirstLookKeepsResumedOne(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.up("a")
 		w.up("b")
@@ -134,8 +131,8 @@ func TestPositionBeforeTheFirstLookKeepsTheLast(t *testing.T) {
 	})
 }
 
-// A container without an id is one like any other, also in a position.
-func TestPositionWithAContainerWithoutItsID(t *testing.T) {
+// A container with an empty id is like any other.
+func TestPositionWithEmptyContainerID(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.up("")
 		w.up("a")
@@ -152,7 +149,7 @@ func TestPositionWithAContainerWithoutItsID(t *testing.T) {
 	})
 }
 
-// The end of a container is not inferred while its pod cannot be looked at.
+// No end is inferred while looks at the pod fail.
 func TestFailingPodInfersNoExit(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
@@ -170,7 +167,7 @@ func TestFailingPodInfersNoExit(t *testing.T) {
 	})
 }
 
-// A position that is not one is refused with all that is wrong.
+// An invalid position is rejected with all mistakes.
 func TestPositionIsValidated(t *testing.T) {
 	const text = `{
 		"lost": -1,

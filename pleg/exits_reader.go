@@ -23,8 +23,7 @@ type ExitOptions[K comparable] struct {
 
 // An ExitReader yields every exit once (G14 of Generator), after its pod's entry is in
 // the cache. A pod's exits come in the order in which they became known, or by
-// finishing time if that happened at once. Sandboxes listed as containers exit like
-// others.
+// finishing time if that happened at once.
 //
 // A reader yields the exits since its creation, including those before the end of the
 // first relist. If that relist shows an exited container, the reader yields its exit
@@ -37,7 +36,7 @@ type ExitOptions[K comparable] struct {
 // after the last forgotten end. Its exit may then be missed but is never repeated.
 //
 // Make one with Generator.ExitReader; the zero value is not usable. An ExitReader is
-// safe for concurrent use by multiple goroutines.
+// safe for concurrent use.
 type ExitReader[K comparable] struct {
 	mu       *sync.Mutex // the Generator's
 	log      *exitLog[K]
@@ -49,8 +48,8 @@ type ExitReader[K comparable] struct {
 	once     sync.Once
 }
 
-// ExitReader returns a reader of exits. It returns an error wrapping field.Errors if
-// o.Resume is invalid. Close the reader after use.
+// ExitReader returns a reader of exits, to be closed after use. The error wraps
+// field.Errors if o.Resume is invalid.
 func (g *Generator[K, S]) ExitReader(o ExitOptions[K]) (*ExitReader[K], error) {
 	now := g.cache.Clock().Now()
 	l, err := newExitLog(o.IncludePast, o.Resume, now)
@@ -114,9 +113,9 @@ func (g *Generator[K, S]) dropExits(l *exitLog[K]) {
 	g.events.followExits(len(g.core.exits) > 0)
 }
 
-// Next returns the next exit, waiting for one if necessary. It returns a pending exit
-// even if ctx is done. Otherwise the error is the context's, or ErrClosed after Close
-// of the reader or the cache.
+// Next waits for the next exit. It returns a pending exit even if ctx is done.
+// Otherwise the error is the context's, or ErrClosed after Close of the reader or the
+// cache.
 func (r *ExitReader[K]) Next(ctx context.Context) (Exit[K], error) {
 	for {
 		over := queue.IsClosed(r.ended) || queue.IsClosed(r.closed)
@@ -143,14 +142,13 @@ func (r *ExitReader[K]) TryNext() (e Exit[K], ok bool) {
 	return r.log.next()
 }
 
-// Position returns the reader's position. A reader resumed from it, in this process or
-// another, yields the exits that this one has not yielded. Save it together with the
-// outcome of each exit, because an older position repeats the exit.
+// Position returns the reader's position. A reader resumed from it yields the exits
+// that this one has not yielded. Save it together with the outcome of each exit,
+// because an older position repeats the exit.
 //
 // A position contains the containers shown or expected so far. One that appears later
 // and is gone before the position is resumed yields no exit, so save the position also
-// after starting a container, or use Expect. After Close only reading exits changes the
-// position.
+// after starting a container, or use Expect.
 func (r *ExitReader[K]) Position() ExitPosition[K] { return r.position() }
 
 // Expect announces a container before the Generator has seen it. If a full relist that

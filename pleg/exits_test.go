@@ -14,8 +14,8 @@ import (
 	"github.com/restartkit/restart/pleg/plegtest"
 )
 
-// follow makes a reader of exits. The function that it returns takes what is due,
-// as in "a:event 3 b:inferred c:relist ?", where ? is an unknown code.
+// follow makes a reader of exits. The function it returns takes the pending exits, as
+// in "a:event 3 b:inferred c:relist ?", where ? is an unknown code.
 func (w *world) follow(o pleg.ExitOptions[string]) (*pleg.ExitReader[string], func() string) {
 	w.Helper()
 	r, err := w.gen.ExitReader(o)
@@ -28,7 +28,7 @@ func (w *world) follow(o pleg.ExitOptions[string]) (*pleg.ExitReader[string], fu
 	}
 }
 
-// taken takes and prints what is due.
+// taken takes and prints the pending exits.
 func taken(r *pleg.ExitReader[string]) string {
 	var b strings.Builder
 	for e, ok := r.TryNext(); ok; e, ok = r.TryNext() {
@@ -75,9 +75,9 @@ func position(t failing, text string) *pleg.ExitPosition[string] {
 	return &p
 }
 
-// Each step is at an instant of its own, t0 the first. Exits are what a reader has
-// that exists from before t0 on, and was never behind.
-func TestExitsAreToldOnce(t *testing.T) {
+// Each step is at its own instant, from t0 on. The exits are those of a reader from
+// before t0 that never falls behind.
+func TestExitsAreYieldedOnce(t *testing.T) {
 	type step struct {
 		do    func(w *world)
 		exits string
@@ -151,8 +151,8 @@ func TestExitsAreToldOnce(t *testing.T) {
 	}
 }
 
-// What an event says of an exit is believed, and doubled or replayed events tell no exit again.
-func TestExitsAreToldByEvents(t *testing.T) {
+// Exits come from events, and repeated or replayed events repeat none.
+func TestEventsReportExitsOnce(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{Replay: 1, Duplicate: 1}}.run(t, func(w *world) {
 		_, exits := w.follow(pleg.ExitOptions[string]{})
 		w.start()
@@ -176,9 +176,9 @@ func TestExitsAreToldByEvents(t *testing.T) {
 	})
 }
 
-// A container that only events told of is told to have ended when a look that
-// began later does not show it, with what the events carried.
-func TestExitsOfContainersNobodySaw(t *testing.T) {
+// The exit of a container seen only in events is reported once a later look does not
+// show the container, with the details from the events.
+func TestExitsOfContainersSeenOnlyInEvents(t *testing.T) {
 	at := func(w *world, container string, kind pleg.RuntimeEventType, shows *plegtest.Status) pleg.RuntimeEvent[string, *plegtest.Status] {
 		return event(container, kind, time.Now(), shows)
 	}
@@ -232,8 +232,8 @@ func TestExitsOfContainersNobodySaw(t *testing.T) {
 	}
 }
 
-// The details are the runtime's, also where they make no sense.
-func TestExitDetailsAreTheRuntimes(t *testing.T) {
+// Details are passed on unchanged even if they make no sense.
+func TestExitDetailsArePassedOnUnchanged(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		details := map[string]pleg.ExitDetails{
 			"no-time":    {Code: 1, Reason: "Error"},

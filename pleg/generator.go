@@ -28,8 +28,7 @@ import (
 //   - G5 every wait ends with data, its context or Close; with a live runtime
 //     GetNewerThan returns, and WaitFor sees the current state, within WaitLimit plus a
 //     relist of the pod;
-//   - G6 every reader, however slow, ends up with the cache's state, and every exit is
-//     reported;
+//   - G6 every reader ends up with the cache's state, and every exit is reported;
 //   - G7 memory is proportional to the pods;
 //   - G8 handling events never blocks the runtime;
 //   - G9 after a wrong timestamp one relist of the pod corrects its entry;
@@ -44,7 +43,7 @@ import (
 //     does so for the containers in its position and those in answers since.
 //
 // A Cache must have at most one Generator. The zero value is not usable. A Generator is
-// safe for concurrent use by multiple goroutines.
+// safe for concurrent use.
 type Generator[K comparable, S any] struct {
 	runtime Runtime[K, S]
 	single  PodLister[K]   // nil if unavailable
@@ -60,8 +59,8 @@ type Generator[K comparable, S any] struct {
 
 // NewGenerator returns a Generator that fills c and uses its clock. If S is not a
 // ContainerLister, it lists single pods with rt if that is a PodLister. stream is
-// usually rt; if nil, the Generator only relists. NewGenerator returns an error if rt
-// or c is nil, and one wrapping field.Errors if o is invalid.
+// usually rt; if nil, the Generator only relists. The error wraps field.Errors if o is
+// invalid.
 func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], c *statuscache.Cache[K, S], o GeneratorOptions) (*Generator[K, S], error) {
 	switch err := o.Validate(); {
 	case rt == nil:
@@ -91,11 +90,11 @@ func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], 
 // relist begins. Outside Run they wait for the next Run or Relist.
 func (g *Generator[K, S]) RequestRelist(pod K) { g.events.request(pod) }
 
-// RequestSync makes the next look at the pod end with a PodSync, either its own or one
-// of all pods, after its other events and even if the pod is gone. After a failed look
-// the PodSync waits for a successful one. Several requests may share one PodSync. The
-// next full relist looks at the pod, changed or not. While a stream is relied upon,
-// RequestSync also requests an earlier relist of the pod.
+// RequestSync makes the next successful look at the pod end with a PodSync, either its
+// own or one of all pods, after its other events and even if the pod is gone. Several
+// requests may share one PodSync. The next full relist looks at the pod, changed or
+// not. While a stream is relied upon, RequestSync also requests an earlier relist of
+// the pod.
 func (g *Generator[K, S]) RequestSync(pod K) {
 	g.mu.Lock()
 	g.core.requestSync(pod, g.core.relying)
@@ -136,8 +135,8 @@ func (g *Generator[K, S]) Events(ctx context.Context) iter.Seq[Event[K]] {
 }
 
 // Healthy returns an error if no full relist has succeeded yet, one is stuck, or the
-// last is too old for the period in force. After a change of period, such as by the
-// loss of a stream, the age counts from the change.
+// last is too old for the period in force. After a change of period, the age counts
+// from the change.
 func (g *Generator[K, S]) Healthy() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

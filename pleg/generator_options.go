@@ -19,8 +19,7 @@ type GeneratorOptions struct {
 	MaxConcurrent    int           // limit of concurrent calls of Status and Pod; 4
 	StatusTimeout    time.Duration // timeout of each of these calls; 10s
 	// WaitLimit is how long a GetNewerThan or WaitFor waits before its pod is relisted,
-	// and between further relists. All waiters for a pod share them, in place of the
-	// KEP's periodic global time, which asserts an unobserved freshness; 2s.
+	// and between further relists. All waiters for a pod share them; 2s.
 	WaitLimit time.Duration
 }
 

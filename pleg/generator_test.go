@@ -14,8 +14,8 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// G13: an hour with a stream costs 13 lists, two of which are for its begin;
-// one without a stream costs 3600; and there is no inspection after the first.
+// G13: an hour with a stream costs 13 lists, including two at the start, and one
+// without a stream 3600. Only the first list causes inspections.
 func TestIdleHourCostsOneListPerPeriod(t *testing.T) {
 	for _, tt := range []struct {
 		stream bool
@@ -35,8 +35,8 @@ func TestIdleHourCostsOneListPerPeriod(t *testing.T) {
 	}
 }
 
-// Healthy judges relisting: whether there was one, how old the last is, whether
-// one is stuck, and by the period in force.
+// Healthy depends on the age of the last relist, the period in force, and stuck
+// relists.
 func TestHealthyJudgesRelistingOnly(t *testing.T) {
 	healthy := func(w *world, want string) {
 		w.Helper()
@@ -85,7 +85,7 @@ func TestHealthyJudgesRelistingOnly(t *testing.T) {
 	})
 }
 
-// One Run at a time; another after its end; none on a closed cache.
+// Only one Run at a time; another one after its end; none on a closed cache.
 func TestGeneratorRunsOnceAtATime(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.start()
@@ -113,7 +113,7 @@ func TestGeneratorRunsOnceAtATime(t *testing.T) {
 	})
 }
 
-// Close ends all that runs and waits.
+// Close ends everything that runs or waits.
 func TestCloseEndsEverything(t *testing.T) {
 	for after := range 20 {
 		f := plegtest.Faults{Slow: 0.5, Hang: 0.1, Error: 0.1, Late: 0.5, Disconnect: 0.1}
@@ -137,8 +137,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	}
 }
 
-// NewGenerator refuses what cannot work, and says what.
-func TestNewGeneratorSaysWhatCannotWork(t *testing.T) {
+func TestNewGeneratorErrors(t *testing.T) {
 	rt, c := plegtest.New[string](1, plegtest.Faults{}), statuscache.New[string](statuscache.Options[*plegtest.Status]{})
 	for _, tt := range []struct {
 		rt   pleg.Runtime[string, *plegtest.Status]
@@ -168,8 +167,8 @@ func TestNewGeneratorSaysWhatCannotWork(t *testing.T) {
 	}
 }
 
-// A runtime that holds a list beyond its deadline and hears no cancellation is
-// an illness, and one that is said before the age of the last relist is.
+// A list that ignores its deadline and its cancellation is unhealthy, and reported
+// before the age of the last relist.
 func TestStuckListIsUnhealthy(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		rt := &holding{recorder: w.rt, hold: make(chan struct{})}

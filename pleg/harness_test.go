@@ -122,7 +122,7 @@ func (w *world) pass(d time.Duration) {
 	w.valid()
 }
 
-// valid checks that what the generator holds agrees.
+// valid checks the invariants of the Generator's state.
 func (w *world) valid() {
 	w.Helper()
 	if err := w.gen.Valid(); err != nil {
@@ -130,8 +130,8 @@ func (w *world) valid() {
 	}
 }
 
-// read starts a reader of Events; it sleeps for pace after every event. The
-// function that it returns says what was read so far.
+// read starts a reader of Events that sleeps for pace after every event. The function
+// it returns prints the events so far.
 func (w *world) read(name string, pace time.Duration) func() string {
 	w.all.Go(func() { w.rt.Read(w.ctx, name, w.gen, pace) })
 	synctest.Wait()
@@ -160,7 +160,7 @@ func (w *world) calls() (lists, others int) {
 	return w.count("Pods"), w.count("Pod") + w.count("Status")
 }
 
-// shows checks what the cache says of pod p: its containers, or "gone".
+// shows checks the containers of pod p in the cache, or "gone".
 func (w *world) shows(want string) {
 	w.Helper()
 	synctest.Wait()

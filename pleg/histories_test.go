@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A mode is what is under test.
+// A mode is a configuration under test.
 type mode struct {
 	name   string
 	stream bool // events are listened to
@@ -37,7 +37,7 @@ var modes = []mode{
 	{name: "restarts of the program", stream: true, single: true, short: true, again: true},
 }
 
-// totals add up what was injected and checked.
+// totals add up the injected faults and the checks.
 type totals struct {
 	mu        sync.Mutex
 	histories int
@@ -78,9 +78,9 @@ func (s *totals) add(h history, injected map[string]int, r report) {
 	s.exits["restarts of the program"] += h.Programs
 }
 
-// Random scripts run under random faults, and each history is held against the
-// guarantees. It is a hundred histories per mode; for 24,000 in all run it with
-// -rapid.checks=3000.
+// Random scripts run under random faults, and each history is checked against the
+// guarantees. The default is a hundred histories per mode; -rapid.checks=3000 makes
+// 24,000 in all.
 func TestHistories(t *testing.T) {
 	sum := &totals{injected: map[string]int{}, exits: map[string]int{}, failures: map[string]string{}}
 	t.Run("modes", func(t *testing.T) {
@@ -119,8 +119,8 @@ func (s *totals) fail(name, failure string) {
 	}
 }
 
-// faultNames are the names under which a Runtime counts what it injects: its rates
-// and the methods that are a fault of their own.
+// faultNames returns the names under which a Runtime counts faults: its rates and the
+// methods that are faults.
 func faultNames() []string {
 	names := []string{"Restart", "SetUnsupported"}
 	for f := range reflect.TypeFor[plegtest.Faults]().NumField() {

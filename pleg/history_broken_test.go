@@ -68,8 +68,8 @@ func (h *history) follows(shown map[containerRef]time.Time, earlier bool, read .
 	h.Finals = []final{{At: at(9), ExitsRead: []string{"x"}}}
 }
 
-// Each guarantee is broken in a made-up history, in every way that its checker
-// knows, beside histories that break none.
+// Each checker finds its guarantee broken in made-up histories, in every way it knows,
+// and accepts histories that break none.
 func TestEveryBrokenGuaranteeIsNoticed(t *testing.T) {
 	v := truth()
 	details := v[2].Status.Ended["a"]

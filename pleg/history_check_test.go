@@ -28,8 +28,7 @@ type report struct {
 	checks     [guarantees + 1]int // evaluated, by guarantee
 }
 
-// check holds the history against the guarantees of pleg.Generator. It evaluates
-// what was recorded.
+// check checks the recorded history against the guarantees of pleg.Generator.
 func (h history) check() report {
 	x := &inspection{history: h, truth: map[string][]change{}}
 	for _, c := range h.Changes {
@@ -59,8 +58,8 @@ func (x *inspection) check(guarantee int, ok bool, format string, args ...any) {
 	}
 }
 
-// version returns the first version from min on in which pod was as s shows it,
-// nil: not there; -1 if there is none. Version 0 is before the pod was created.
+// version returns the first version of pod, from min on, that s shows, or -1. A nil s
+// shows no pod. Version 0 is from before the pod's creation.
 func (x *inspection) version(pod string, s *plegtest.Status, min int) int {
 	for v := min; v <= len(x.truth[pod]); v++ {
 		var was *plegtest.Status
@@ -103,8 +102,8 @@ func (x *inspection) states() {
 	}
 }
 
-// G2: what a wait returned was the truth at some moment after its min. An entry
-// with an error says itself that it may not be.
+// G2: the result of a wait was the truth at some moment after its min, except with an
+// error.
 func (x *inspection) freshness() {
 	for _, w := range x.Waits {
 		if w.End.IsZero() || w.Err != nil || w.Entry.Err != nil {
@@ -115,7 +114,7 @@ func (x *inspection) freshness() {
 	}
 }
 
-// held reports whether what e shows of pod was the truth at some moment after t.
+// held reports whether e was the truth of pod at some moment after t.
 func (x *inspection) held(pod string, e entry, t time.Time) bool {
 	s := e.Status
 	if !e.Present {
@@ -144,7 +143,7 @@ func (x *inspection) lives(ref containerRef, upTo time.Time) (n int) {
 	return max(n, 1)
 }
 
-// G3: what a reader saw gone stays gone, until there is another one of that id.
+// G3: a pod or container that a reader saw gone stays gone, until its id is reused.
 func (x *inspection) absence() {
 	type place struct {
 		reader string
@@ -304,7 +303,7 @@ func (x *inspection) sawAlive(ref containerRef, from, to time.Time) bool {
 	})
 }
 
-// G7: what is held for late things and slow readers is bounded by the pods.
+// G7: memory for late events and slow readers is bounded by the pods.
 func (x *inspection) memory() {
 	for _, s := range x.Samples {
 		bound := (1+s.Readers)*(2*1024+4*(s.Stats.Pods+s.Stats.Containers)) + s.ExitReaders*3*(4096+1024+4*(s.Stats.Pods+s.Stats.Containers))

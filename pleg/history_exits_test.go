@@ -38,8 +38,8 @@ type gap struct{ From, To time.Time }
 // meets reports whether the time from start to end has an instant in the gap.
 func (g gap) meets(start, end time.Time) bool { return !end.Before(g.From) && !start.After(g.To) }
 
-// G14: a reader of exits yields each once and never before it, with the details that
-// the runtime has given, and misses none of a container that it could know of.
+// G14: a reader of exits yields each exit once, not before it, with the runtime's
+// details, and misses none of a knowable container.
 func (x *inspection) exitsRead() {
 	type place struct {
 		reader string
@@ -99,11 +99,12 @@ func (x *inspection) ends(ref containerRef, upTo time.Time) (list []pleg.ExitDet
 	return list
 }
 
-// knowable reports whether a reader of exits could know of the life of a container: the
-// program expected it, or it was shown to a program that had or was to have the reader. Behind a restart an
-// event alone may be old and shows nothing. What was over before the reader is asked for
-// only by IncludePast, and only while it is listed. If an id had been used before, the
-// container must not end in a gap either.
+// knowable reports whether a reader of exits could know of the life of a container,
+// because the program expected the container, or it was shown to a program that had the
+// reader or was to have it. After a restart, an event alone may be old and shows
+// nothing. A life that was over before the reader counts only with IncludePast and
+// while the container is listed. With a reused id, the container must not end in a gap
+// either.
 func (x *inspection) knowable(r exitReader, ref containerRef, l life) bool {
 	inGap := func(start, end time.Time) bool {
 		return slices.ContainsFunc(r.Gaps, func(g gap) bool { return g.meets(start, end) })
@@ -198,7 +199,7 @@ func (f *follower) save(t failing) {
 	f.change(func(r *exitReader) { r.Expected = s.expected })
 }
 
-// change changes what the history says of the reader.
+// change changes the reader's part of the history.
 func (f *follower) change(change func(r *exitReader)) {
 	f.rt.Note(func(h *history) {
 		r := h.ExitReaders[f.name]

@@ -14,9 +14,9 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// A history is what happened: the truth of a fake runtime, what was asked of it,
-// and what readers of a Cache and a Generator over it observed. All times are of
-// one clock. Zero parts were not recorded.
+// A history records the truth of a fake runtime, the calls made of it, and the
+// observations of readers of a Cache and a Generator over it. All times are of one
+// clock. Zero parts were not recorded.
 type history struct {
 	Changes     []change                   // of the truth, in order
 	Calls       []call                     // of Pods, Pod and Status
@@ -44,7 +44,7 @@ type history struct {
 // A containerRef names a container.
 type containerRef struct{ Pod, Container string }
 
-// entry is what a cache holds of a pod.
+// entry is a cache's entry of a pod.
 type entry = statuscache.Entry[*plegtest.Status]
 
 // A change is one change of the truth.
@@ -141,7 +141,7 @@ func record(seed uint64, f plegtest.Faults) *recorder {
 	}
 }
 
-// History returns a copy of what was recorded so far.
+// History returns a copy of the history so far.
 func (r *recorder) History() history {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,7 +155,7 @@ func (r *recorder) History() history {
 	return h
 }
 
-// Note adds to the history what only the caller knows.
+// Note adds the caller's own records to the history.
 func (r *recorder) Note(add func(*history)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -231,7 +231,7 @@ func (r *recorder) SetUnsupported(unsupported bool) {
 	r.Runtime.SetUnsupported(unsupported)
 }
 
-// call records a call from its begin, and what its answer shows.
+// call records a call and the contents of its answer.
 func (r *recorder) call(kind, pod string, do func() ([]pleg.Pod[string], error)) {
 	place := 0
 	r.Note(func(h *history) {
@@ -299,8 +299,8 @@ func (r *recorder) Events(ctx context.Context, handle func(pleg.RuntimeEvent[str
 	return err
 }
 
-// Watch records what a Watch loop yields, under the name of a reader, until the
-// loop ends. It sleeps for pace after every entry.
+// Watch records the entries that a Watch loop yields to the named reader until the loop
+// ends. It sleeps for pace after every entry.
 func (r *recorder) Watch(ctx context.Context, reader string, c *statuscache.Cache[string, *plegtest.Status], pace time.Duration) {
 	for key, e := range c.Watch(ctx) {
 		r.Note(func(h *history) {
@@ -310,7 +310,7 @@ func (r *recorder) Watch(ctx context.Context, reader string, c *statuscache.Cach
 	}
 }
 
-// Read records what an Events loop yields, like Watch.
+// Read records the events of an Events loop, like Watch.
 func (r *recorder) Read(ctx context.Context, reader string, g *pleg.Generator[string, *plegtest.Status], pace time.Duration) {
 	r.Note(func(h *history) { h.Readers[reader] = time.Now() })
 	for e := range g.Events(ctx) {
@@ -357,9 +357,9 @@ func (r *recorder) wait(id string, limit time.Duration, get func(now time.Time) 
 	return e, err
 }
 
-// Compare records a comparison of the cache with the truth, which the numbered
-// guarantee makes equal now (0: none does), and what the readers of Watch, of Read
-// and of exits, which have caught up, ended with.
+// Compare records a comparison of the cache with the truth, equal now by the numbered
+// guarantee (0 for none), and the final state of the readers of Watch, Read and exits,
+// which have caught up.
 func (r *recorder) Compare(c *statuscache.Cache[string, *plegtest.Status], guarantee int, readers ...string) {
 	r.Note(func(h *history) {
 		f := final{
@@ -379,7 +379,7 @@ func (r *recorder) Compare(c *statuscache.Cache[string, *plegtest.Status], guara
 	})
 }
 
-// view is what a Watch loop has shown last.
+// view returns the last entries of a Watch loop.
 func (h *history) view(reader string) map[string]entry {
 	m := map[string]entry{}
 	for _, v := range h.Views {
@@ -394,7 +394,7 @@ func (h *history) view(reader string) map[string]entry {
 	return m
 }
 
-// What a recorder writes down is what the runtime did, also what made no sense.
+// A recorder records what the runtime did, including senseless steps.
 func TestRecorderKeepsTheTruth(t *testing.T) {
 	rt := record(1, plegtest.Faults{})
 	rt.Start("p", "a") // not there

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// listing is a Runtime that lists what the test says.
+// listing is a Runtime with the test's lists.
 type listing struct {
 	pods   []pleg.Pod[string]
 	stamp  time.Time
@@ -61,9 +61,9 @@ func pod(id string, containers ...pleg.Container) pleg.Pod[string] {
 	return pleg.Pod[string]{ID: id, Containers: containers}
 }
 
-// Pods and containers listed twice, pods without containers, states that are
-// none, the zero key, ids that are empty.
-func TestOddListsAreReadAsFarAsTheyGo(t *testing.T) {
+// Lists with duplicate pods or containers, pods without containers, undefined states,
+// the zero key and empty ids.
+func TestMalformedLists(t *testing.T) {
 	running := pleg.Container{ID: "a", State: pleg.StateRunning}
 	exited := pleg.Container{ID: "a", State: pleg.StateExited}
 	unknown := pleg.Container{ID: "a", State: pleg.StateUnknown}
@@ -96,8 +96,8 @@ func TestOddListsAreReadAsFarAsTheyGo(t *testing.T) {
 	}
 }
 
-// What Pods returned may be used again.
-func TestNothingOfAListIsKept(t *testing.T) {
+// The slices that Pods returns may be reused.
+func TestGeneratorDoesNotRetainLists(t *testing.T) {
 	listed(t, func(w *world, l *listing) {
 		l.pods = []pleg.Pod[string]{pod("p", pleg.Container{ID: "a", State: pleg.StateRunning})}
 		hold := make(chan struct{})
@@ -115,7 +115,6 @@ func TestNothingOfAListIsKept(t *testing.T) {
 	})
 }
 
-// A pod that vanishes there is gone.
 func TestPodGoneBetweenListAndStatusIsGone(t *testing.T) {
 	listed(t, func(w *world, l *listing) {
 		read := w.read("reader", 0)
@@ -134,9 +133,8 @@ func TestPodGoneBetweenListAndStatusIsGone(t *testing.T) {
 	})
 }
 
-// Whatever the runtime stamps a status with, it is in the cache after one
-// relist, at the time of that.
-func TestOddStampsCostOneRelist(t *testing.T) {
+// A status with any timestamp is in the cache after one relist, with the relist's time.
+func TestWrongStampsCostOneRelist(t *testing.T) {
 	listed(t, func(w *world, l *listing) {
 		now := time.Now()
 		for i, stamp := range []time.Time{
@@ -156,10 +154,9 @@ func TestOddStampsCostOneRelist(t *testing.T) {
 	})
 }
 
-// Events of unknown type, of nobody's pod, without container, with contents of
-// another pod, stamped in the year 1 or 2200: each asks for a look, and nothing
-// else.
-func TestOddEventsOnlyAskForARelist(t *testing.T) {
+// Events of unknown type, of an unknown pod, without a container, with another pod's
+// contents, or stamped in the year 1 or 2200 request a look and do nothing else.
+func TestMalformedEventsOnlyRequestARelist(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("a")
 		w.gen.Relist(w.ctx)
@@ -190,8 +187,7 @@ func TestOddEventsOnlyAskForARelist(t *testing.T) {
 	})
 }
 
-// Events of pods and containers that do not exist are not remembered without
-// bound.
+// Memory of events of unknown pods and containers is bounded.
 func TestUnknownContainersAreForgotten(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("a")
@@ -221,8 +217,7 @@ type setBack struct {
 
 func (c *setBack) Now() time.Time { return c.RealClock.Now().Add(-time.Duration(c.by.Load())) }
 
-// A clock that breaks its promise makes nothing spin, and once it has caught up
-// all is well.
+// A clock set back causes no busy loop, and after it has caught up everything works.
 func TestClockSetBackMakesNothingSpin(t *testing.T) {
 	c := &setBack{}
 	setup{stream: true, cache: statuscache.Options[*plegtest.Status]{Clock: c}}.run(t, func(w *world) {

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A cache alone is fed by several writers with observations of the truth, late
-// and in any order; Watch and GetNewerThan must make the best of it.
+// Several writers feed a cache with late, unordered observations of the truth. Watch
+// and GetNewerThan must still end with it.
 func TestLateWritesHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var h history
@@ -74,7 +74,7 @@ func simulateCache(t *rapid.T) history {
 	return w.rt.History()
 }
 
-// observe writes what is true of a pod now, later.
+// observe writes the present truth of a pod later.
 func (w *simulation) observe(id string, late time.Duration) {
 	now, s := time.Now(), w.rt.Truth()[id]
 	time.Sleep(late)

@@ -13,9 +13,9 @@
 //		restart(e.Pod, e.Container, cache.Get(e.Pod).Status)
 //	}
 //
-// Keys can be of any comparable type, though the zero value names no pod, and statuses
-// of any type. [PodLister], [ContainerLister] and [ExitLister] are optional, but exits
-// have codes only with an ExitLister.
+// Keys and statuses can be of any type, but the zero key names no pod. [PodLister],
+// [ContainerLister] and [ExitLister] are optional, but exits have codes only with an
+// ExitLister.
 package pleg
 
 // Files depend on each other in one direction. From the bottom, these are the caller's
@@ -40,11 +40,10 @@ var (
 	ErrUnsupported = errors.New("pleg: the runtime has no event stream")
 )
 
-// State is the state of a container, which moves through the states in order and never
-// back.
+// State is the state of a container, which never moves back.
 type State int
 
-// The states in order. StateUnknown and undefined values undo no state.
+// The states in order. StateUnknown undoes no state.
 const (
 	StateUnknown State = iota
 	StateCreated
@@ -52,7 +51,7 @@ const (
 	StateExited
 )
 
-// String returns the state in lower case, or "unknown".
+// String returns the state in lower case.
 func (s State) String() string {
 	if s < StateUnknown || s > StateExited {
 		s = StateUnknown
@@ -67,9 +66,8 @@ type Container struct {
 	//
 	// A reused id makes a new container, with its own ContainerStarted and
 	// ContainerDied, once two observations in a row show a step back, from exited to
-	// running or from removed to present. The Generator makes the second one at once.
-	// An exit between two observations of a running container goes unnoticed, except
-	// for a PodSync if an event reports it.
+	// running or from removed to present. An exit between two observations of a running
+	// container goes unnoticed, except for a PodSync if an event reports it.
 	ID    string
 	State State
 }
@@ -132,7 +130,7 @@ type PodLister[K comparable] interface {
 // comes and goes between them may stay in the status until the pod's next change.
 // Containers is called by one goroutine at a time, while others may read the status.
 type ContainerLister interface {
-	// Containers returns the pod's containers. The Generator does not retain the slice.
+	// Containers returns a slice that the Generator does not retain.
 	Containers() []Container
 }
 
@@ -161,7 +159,7 @@ const (
 	RuntimeEventDeleted
 )
 
-// String returns the type in lower case, or "unknown".
+// String returns the type in lower case.
 func (t RuntimeEventType) String() string {
 	if t < RuntimeEventCreated || t > RuntimeEventDeleted {
 		return "unknown"

@@ -10,9 +10,8 @@ import (
 
 var brief = Container{"brief", StateRunning}
 
-// A container that only an observation showed that was not recorded, for
-// whatever reason, has been: when the next one does not show it, a PodSync says
-// that something was.
+// A container shown only by an unrecorded observation causes a PodSync when the next
+// look does not show it.
 func TestBriefContainerIsReported(t *testing.T) {
 	running, exited := Container{"p", StateRunning}, Container{"p", StateExited}
 	no := errors.New("no")
@@ -110,8 +109,8 @@ func TestBriefContainerIsReported(t *testing.T) {
 	}
 }
 
-// What the cache refuses to delete, because somebody stamped it ahead, is not
-// told as gone before it can be.
+// If the cache refuses a deletion, because an entry is stamped ahead, the removal is
+// not reported before the cache accepts it.
 func TestDeletionWaitsForTheCache(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p")
@@ -131,8 +130,8 @@ func TestDeletionWaitsForTheCache(t *testing.T) {
 	}
 }
 
-// One more than that, and of the next only a full list is asked for, which
-// forgets them.
+// Beyond the limit, an unknown container only requests a full list, which forgets the
+// others.
 func TestUnknownContainersAreRememberedUpToABound(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p", "q")
@@ -161,10 +160,9 @@ func TestUnknownContainersAreRememberedUpToABound(t *testing.T) {
 	}
 }
 
-// A step that the look at a pod found counts as told when its event comes
-// before the next full relist, and only up to what that tells; else as missed,
-// once.
-func TestLateEventCountsForWhatItReports(t *testing.T) {
+// A step found by a look counts as reported if its event arrives before the next full
+// relist, and otherwise as missed, once.
+func TestLateEventReducesMissedSteps(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted()
 	b.expectEvents = true
@@ -203,7 +201,8 @@ func TestLateEventCountsForWhatItReports(t *testing.T) {
 	counts(3, 2, 1)
 }
 
-// Without a stream no step is missed, nor by the first relist, nor by an event.
+// Without a stream, no step counts as missed, neither by the first relist nor by an
+// event.
 func TestNothingIsMissedWithoutAStream(t *testing.T) {
 	for name, expect := range map[string]struct{ told, first bool }{"no stream": {false, false}, "the first list": {true, true}} {
 		b := newBench(t, true)

@@ -13,8 +13,8 @@ import (
 	"github.com/restartkit/restart/pleg/plegtest"
 )
 
-// The error is cached with the last status, the call is tried again with
-// backoff, and the end of it is reported.
+// The error is cached with the last status, the call is retried with backoff, and its
+// success is reported.
 func TestFailedStatusIsCachedAndRetried(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
@@ -61,8 +61,8 @@ func (f *fickle) Status(ctx context.Context, id string) (*plegtest.Status, time.
 	return f.recorder.Status(ctx, id)
 }
 
-// A call is given up after its timeout, others go on meanwhile.
-func TestHungStatusHoldsUpNobody(t *testing.T) {
+// A call is abandoned after its timeout, and others proceed meanwhile.
+func TestHungStatusBlocksNoOtherPod(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		rt := &hanging{recorder: w.rt, pod: "q"}
 		w.replace(rt, false)
@@ -94,8 +94,7 @@ func (h *hanging) Status(ctx context.Context, id string) (*plegtest.Status, time
 	return h.recorder.Status(ctx, id)
 }
 
-// As many inspections at a time as the options say.
-func TestNoMoreCallsAtOnceThanAllowed(t *testing.T) {
+func TestMaxConcurrentLimitsCalls(t *testing.T) {
 	setup{faults: plegtest.Faults{Slow: 1, SlowBy: 2 * time.Second}, options: pleg.GeneratorOptions{MaxConcurrent: 3}}.run(t, func(w *world) {
 		for i := range 12 {
 			w.rt.Create(fmt.Sprint("p", i), "a")
@@ -117,9 +116,9 @@ func TestNoMoreCallsAtOnceThanAllowed(t *testing.T) {
 	})
 }
 
-// Full lists by the second do not inspect a pod that is known to fail, until
-// its backoff is over; Relist does.
-func TestListsLeaveAFailingPodItsBackoff(t *testing.T) {
+// Full lists every second do not inspect a failing pod before its backoff is over.
+// Relist does.
+func TestListsRespectBackoffOfFailingPod(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
 		w.replace(rt, false)
@@ -138,8 +137,8 @@ func TestListsLeaveAFailingPodItsBackoff(t *testing.T) {
 	})
 }
 
-// A status that comes with an error is stored with it, as the kubelet does,
-// unless it shows a step back; without one the last stays.
+// A status returned with an error is stored with it, as in the kubelet, unless it shows
+// a step back. Without one the last status stays.
 func TestStatusBesideAnErrorIsStored(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		rt := &besides{recorder: w.rt}
@@ -190,7 +189,7 @@ func (b *besides) Status(ctx context.Context, id string) (*plegtest.Status, time
 	return b.recorder.Status(ctx, id)
 }
 
-// Where nothing says that a pod is there, a Status that fails does not either.
+// A failed Status is no evidence that an unknown pod exists.
 func TestFailedStatusShowsNoPod(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
@@ -210,8 +209,7 @@ func TestFailedStatusShowsNoPod(t *testing.T) {
 	})
 }
 
-// A call that hangs ends at its deadline outside of Run, too, where nothing
-// else wakes the generator.
+// A hanging call ends at its deadline also outside Run, where no other timer exists.
 func TestHungCallEndsAtItsDeadline(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		rt := &hanging{recorder: w.rt, pod: "p"}

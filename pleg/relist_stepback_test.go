@@ -19,9 +19,8 @@ func exitedPod(t *testing.T) *bench {
 	return b
 }
 
-// A pod that a list names twice is judged by both places together: that one of
-// them shows less is no step back.
-func TestPodListedInPiecesStepsNotBack(t *testing.T) {
+// The entries of a pod listed twice are merged. A smaller one is no step back.
+func TestPodListedTwiceIsNoStepBack(t *testing.T) {
 	b := exitedPod(t)
 	b.handleResult(result[string, shown]{call: b.asks("Pods")[0], pods: []Pod[string]{
 		{"p", []Container{{"p", StateRunning}}},
@@ -34,8 +33,8 @@ func TestPodListedInPiecesStepsNotBack(t *testing.T) {
 	}
 }
 
-// Of what a dropped list showed as much is remembered as there is room for, and no
-// pod of which nothing is.
+// Containers of a dropped list are remembered within the limit, and pods without any
+// are not.
 func TestDroppedListIsRememberedUpToABound(t *testing.T) {
 	b := exitedPod(t)
 	pods := []Pod[string]{{"p", []Container{{"p", StateRunning}}}}

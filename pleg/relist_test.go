@@ -13,9 +13,9 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// Single relists, outside of Run and within one reading of the clock, each see
-// what changed before them.
-func TestRelistSeesWhatWasBeforeIt(t *testing.T) {
+// Successive calls of Relist, outside Run and within one reading of the clock, each see
+// all earlier changes.
+func TestRelistSeesEarlierChanges(t *testing.T) {
 	for _, listless := range []bool{false, true} {
 		setup{listless: listless}.run(t, func(w *world) {
 			read := w.read("reader", 0)
@@ -53,7 +53,7 @@ func TestRelistSeesWhatWasBeforeIt(t *testing.T) {
 	}
 }
 
-// Only what changed is inspected, and no pod is listed alone.
+// A relist inspects only changed pods and lists no single pod.
 func TestRelistInspectsOnlyWhatChanged(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		for i := range 10 {
@@ -71,7 +71,7 @@ func TestRelistInspectsOnlyWhatChanged(t *testing.T) {
 	})
 }
 
-// A failed list changes nothing and is Relist's error.
+// A failed list changes nothing, and Relist returns its error.
 func TestFailedListChangesNothing(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.up("a")
@@ -92,8 +92,8 @@ func TestFailedListChangesNothing(t *testing.T) {
 	})
 }
 
-// Relist ends with its context and leaves the generator usable; and it begins
-// behind the call, even if one is under way.
+// Relist ends with its context and leaves the Generator usable. It begins after the
+// call, even if another relist is in progress.
 func TestRelistEndsWithItsContext(t *testing.T) {
 	setup{faults: plegtest.Faults{Slow: 1, SlowBy: time.Minute}}.run(t, func(w *world) {
 		w.up("a")
@@ -117,8 +117,8 @@ func TestRelistEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// What no list shows is deleted, unless it is newer than the relist; also what
-// others wrote.
+// Entries of pods that no list shows are deleted unless newer than the relist,
+// including entries of other writers.
 func TestPodThatNoListShowsIsDeleted(t *testing.T) {
 	setup{cache: statuscache.Options[*plegtest.Status]{MaxSkew: time.Hour}}.run(t, func(w *world) {
 		now := time.Now()
@@ -134,9 +134,9 @@ func TestPodThatNoListShowsIsDeleted(t *testing.T) {
 	})
 }
 
-// An entry that somebody stamped ahead of the clock blocks the generator no
-// longer than that, and then nothing was lost.
-func TestEntryStampedAheadBlocksNoLonger(t *testing.T) {
+// An entry stamped ahead of the clock blocks the Generator until that time, after which
+// no event is lost.
+func TestEntryStampedAheadBlocksOnlyUntilItsTime(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.up("a")
 		w.start()
@@ -151,9 +151,9 @@ func TestEntryStampedAheadBlocksNoLonger(t *testing.T) {
 	})
 }
 
-// An entry that somebody else stamped ahead is right within a list of that
-// time: nothing says that it is wrong, so no backoff holds it.
-func TestBlockedEntryIsRightSoon(t *testing.T) {
+// An entry stamped ahead by another writer is corrected by the next list after that
+// time, without a backoff.
+func TestBlockedEntryIsCorrectedByNextList(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.up("a")
 		w.start()
@@ -164,8 +164,8 @@ func TestBlockedEntryIsRightSoon(t *testing.T) {
 	})
 }
 
-// What Merge keeps is in the cache that the generator fills.
-func TestGeneratorKeepsWhatMergeKeeps(t *testing.T) {
+// The cache that a Generator fills has the results of Merge.
+func TestGeneratorUsesMerge(t *testing.T) {
 	keep := func(old, new *plegtest.Status) *plegtest.Status {
 		return &plegtest.Status{Version: new.Version, Listed: new.Listed}
 	}
@@ -182,8 +182,7 @@ func TestGeneratorKeepsWhatMergeKeeps(t *testing.T) {
 	})
 }
 
-// A relist outside of Run opens no stream and makes one list, however long that
-// takes.
+// A Relist outside Run opens no stream and makes one list, however long it takes.
 func TestRelistOutsideRunOpensNoStream(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{Slow: 1, SlowBy: 8 * time.Second}}.run(t, func(w *world) {
 		w.up("a")
@@ -197,8 +196,8 @@ func TestRelistOutsideRunOpensNoStream(t *testing.T) {
 	})
 }
 
-// A requested PodSync comes whatever the look finds: nothing new, something new, no
-// pod, or no room for one more pod. While the look fails, it waits.
+// A requested PodSync arrives whether the look finds nothing new, something new, no
+// pod, or the limit of pods reached. While the look fails, it waits.
 func TestRequestSyncEndsWithAPodSync(t *testing.T) {
 	for _, streams := range []bool{false, true} {
 		setup{stream: true}.run(t, func(w *world) {
@@ -264,9 +263,8 @@ func TestRequestSyncEndsWithAPodSync(t *testing.T) {
 	}
 }
 
-// Without a stream RequestSync waits for the next full relist, which asks for the
-// pod's status and for no list of the pod. With a stream, which makes full relists
-// rare, it does not wait.
+// Without a stream, RequestSync waits for the next full relist, which inspects the pod
+// and does not list it alone. With a stream, and rare full relists, it does not wait.
 func TestRequestSyncWaitsOnlyForARelistThatIsNear(t *testing.T) {
 	for _, streams := range []bool{false, true} {
 		setup{stream: streams}.run(t, func(w *world) {
@@ -297,8 +295,8 @@ func TestRequestSyncWaitsOnlyForARelistThatIsNear(t *testing.T) {
 	}
 }
 
-// A request during a look takes nothing from the one before it: otherwise requests
-// that come faster than looks would never be answered.
+// A request during a look does not replace the earlier one. Otherwise frequent requests
+// would never be answered.
 func TestRequestSyncDuringALookHasItsOwnPodSync(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.replace(&slow{w.rt}, true)

@@ -20,8 +20,8 @@ func (g *Generator[K, S]) DistrustStatuses() {
 	g.core.alone, g.core.single = false, g.single != nil
 }
 
-// valid checks that what a relister counts is what it holds, and that nothing
-// waits for what nobody asks.
+// valid checks the counters against the state, and that only requested pods are
+// awaited.
 func (r *relister[K, S]) valid() error {
 	present, live, inFlight, awaited := 0, 0, 0, 0
 	orphans := map[orphan[K]]bool{}
@@ -81,8 +81,7 @@ func (r *relister[K, S]) valid() error {
 	return nil
 }
 
-// validExits checks that a reader of exits awaits what lives, and nothing that has
-// ended.
+// validExits checks that a reader of exits awaits live containers and no ended ones.
 func (r *relister[K, S]) validExits(q *exitLog[K]) error {
 	for c := range q.awaited.Keys() {
 		if q.has(c) {

@@ -8,7 +8,7 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// shown is a status that is nothing but its containers.
+// shown is a status of containers only.
 type shown []Container
 
 func (s shown) Containers() []Container { return s }
@@ -30,7 +30,7 @@ func newBench(t *testing.T, single bool) *bench {
 	return &bench{T: t, cache: c, relister: newRelister(c, GeneratorOptions{}.withDefaults(), single), now: t0, running: true, period: time.Hour}
 }
 
-// asks checks the calls that are made now.
+// asks checks and returns the calls to make now.
 func (b *bench) asks(want string) []call[string] {
 	b.Helper()
 	list := b.calls(b.now, b.running, b.period)
@@ -52,8 +52,8 @@ func (b *bench) holds() {
 	}
 }
 
-// answer answers c: pods, each with a running container of its own name; none is
-// the pod that is gone.
+// answer answers c with pods, each with a running container of the pod's name, or with
+// no pod.
 func (b *bench) answer(c call[string], pods ...string) {
 	a := result[string, shown]{call: c}
 	if c.kind == callStatus {
@@ -69,7 +69,7 @@ func (b *bench) answer(c call[string], pods ...string) {
 	b.holds()
 }
 
-// lists answers a call for pods with what p shows.
+// lists answers a call for pods with the containers p of pod p.
 func (b *bench) lists(c call[string], p ...Container) {
 	b.handleResult(result[string, shown]{call: c, pods: []Pod[string]{{"p", p}}}, b.now)
 	b.holds()
@@ -119,7 +119,7 @@ func receive(c <-chan error) (err error, ok bool) {
 	}
 }
 
-// drain adds what the reader is due to told.
+// drain appends the reader's pending events to told.
 func (b *bench) drain() {
 	for {
 		events, ok := b.reader.take()

@@ -11,9 +11,8 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// A failed list is tried again within RelistPeriod, also where a stream is
-// relied upon and the next periodic one would be far off; no sooner, whatever
-// else asks for one.
+// A failed list is retried after RelistPeriod, also with a stream, and not earlier on
+// any request.
 func TestFailedListIsRetriedWithinRelistPeriod(t *testing.T) {
 	b := newBench(t, false)
 	b.fails(b.asks("Pods")[0], errors.New("down"))
@@ -40,10 +39,9 @@ func TestFailedListIsRetriedWithinRelistPeriod(t *testing.T) {
 	b.asks("Pods")
 }
 
-// Where single pods can be listed, a full list is made only to forget, no more
-// often than every RelistPeriod. Elsewhere it is made as soon as the one before
-// has ended.
-func TestListIsRareWherePodsAreListedAlone(t *testing.T) {
+// If single pods can be listed, full lists are made only to forget, at most once per
+// RelistPeriod. Otherwise one starts as soon as the previous one has ended.
+func TestPodListerMakesFullListsRare(t *testing.T) {
 	for _, single := range []bool{true, false} {
 		b := newBench(t, single)
 		b.relisted()
@@ -66,8 +64,8 @@ func TestListIsRareWherePodsAreListedAlone(t *testing.T) {
 	}
 }
 
-// Periods, events and streams are Run's; a waiter is served in and outside of
-// it.
+// Only Run follows periods, events and streams. Callers of Relist are served in and
+// outside Run.
 func TestOnlyRelistListsOutsideRun(t *testing.T) {
 	b := newBench(t, true)
 	b.running, b.listNow, b.listForPods = false, true, true
@@ -100,10 +98,9 @@ func TestOnlyRelistListsOutsideRun(t *testing.T) {
 	}
 }
 
-// What was under way when nobody makes calls any longer is asked again, at once and
-// not more than MaxConcurrent at a time; what it had shown of a container that is
-// gone then is told by a PodSync.
-func TestAbandonedCallsAreMadeAnew(t *testing.T) {
+// Calls in progress when Run ends are repeated at once, at most MaxConcurrent at a
+// time. If a container they showed is then gone, a PodSync reports it.
+func TestInterruptedCallsAreRepeated(t *testing.T) {
 	b := newBench(t, true)
 	b.o.MaxConcurrent = 2
 	b.relisted("p", "q")
@@ -138,8 +135,7 @@ func TestAbandonedCallsAreMadeAnew(t *testing.T) {
 	}
 }
 
-// The error of a late call says what was late, and by which limit.
-func TestLateCallSaysWhatWasLate(t *testing.T) {
+func TestLateCallErrorNamesCallAndLimit(t *testing.T) {
 	o := GeneratorOptions{}.withDefaults()
 	for want, c := range map[string]call[string]{
 		"pleg: Pods: no answer within 3m0s":     {kind: callPods},
@@ -152,7 +148,7 @@ func TestLateCallSaysWhatWasLate(t *testing.T) {
 	}
 }
 
-// A list has RelistThreshold, the others have StatusTimeout.
+// A list has RelistThreshold, other calls StatusTimeout.
 func TestCallsHaveTheDeadlinesOfTheOptions(t *testing.T) {
 	b := newBench(t, true)
 	b.request("p", false)
@@ -171,7 +167,7 @@ func TestCallsHaveTheDeadlinesOfTheOptions(t *testing.T) {
 	}
 }
 
-// What is asked meanwhile is asked after it, once.
+// Requests during an observation cause one more after it.
 func TestOneObservationOfAPodAtATime(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted()
@@ -187,9 +183,9 @@ func TestOneObservationOfAPodAtATime(t *testing.T) {
 	b.asks("")
 }
 
-// Each failing pod is retried in its own time, which the generator wakes up
-// for; an urgent request does not wait for it.
-func TestFailingPodsAreRetriedEachInItsTime(t *testing.T) {
+// Each failing pod has its own backoff, for which the Generator wakes up. An urgent
+// request ignores it.
+func TestFailingPodsHaveSeparateBackoffs(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted()
 	fail := func(pod string) {
@@ -227,7 +223,7 @@ func TestFailingPodsAreRetriedEachInItsTime(t *testing.T) {
 	}
 }
 
-// Of two wakeups the earlier wins, and never is later than any time.
+// The earlier of two wakeups wins, and never is later than any time.
 func TestEarlierWakeupWins(t *testing.T) {
 	never, early, late := wakeup{}, wakeAt(t1), wakeAt(t2)
 	for _, tt := range []struct{ a, b, want wakeup }{
@@ -239,9 +235,9 @@ func TestEarlierWakeupWins(t *testing.T) {
 	}
 }
 
-// None is now, one from the future is now, one older than ten minutes is that
-// old, and only the others are believed.
-func TestStampCountsByItsAge(t *testing.T) {
+// Missing and future timestamps count as now, and one older than ten minutes as that
+// old. Only the others are believed.
+func TestLocalTimeOfStamps(t *testing.T) {
 	for _, tt := range []struct {
 		stamp time.Time
 		age   time.Duration
@@ -263,8 +259,8 @@ func TestStampCountsByItsAge(t *testing.T) {
 	}
 }
 
-// A Relist that waits for another look at a pod, because a call was under way
-// with its list, returns the error of that look; other waits go on.
+// A Relist that waits for another look at a pod, because a call was in progress during
+// its list, returns the error of that look. Other waits continue.
 func TestFailedLookOfAWaitedPodFailsTheRelist(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p")
@@ -294,10 +290,9 @@ func TestFailedLookOfAWaitedPodFailsTheRelist(t *testing.T) {
 	}
 }
 
-// A status that the runtime stamps older than the question stands as that old;
-// the second answer stands as old as the question, whatever its stamp. That is
-// one more call, and no other look.
-func TestOldStampIsAskedOnceMore(t *testing.T) {
+// A status stamped earlier than its request counts from its timestamp. One more call of
+// Status follows, whose answer counts from its request.
+func TestOldStampCausesOneMoreStatusCall(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted()
 	b.now = t2
@@ -313,9 +308,9 @@ func TestOldStampIsAskedOnceMore(t *testing.T) {
 	b.asks("")
 }
 
-// A full list that does not show a pod leaves it to a look that is newer or was under
-// way meanwhile, and for the latter the relist waits. If it has shown the pod, or may yet,
-// there is another look. A pod that it did not find either costs nothing more.
+// A full list that does not show a pod leaves it to a newer or concurrent look, and the
+// relist waits for the latter. If that look shows the pod, or may show it, another look
+// follows. If it does not find the pod either, none does.
 func TestListLeavesPodsToNewerLooks(t *testing.T) {
 	begin := func(known bool) (b *bench, list, look call[string]) {
 		b = newBench(t, true)
@@ -353,8 +348,7 @@ func TestListLeavesPodsToNewerLooks(t *testing.T) {
 	b.settled()
 }
 
-// A step back that two lists show is believed with the first status that shows
-// it, too: two observations in a row are enough.
+// A step back in two lists in a row is believed with the first status that shows it.
 func TestStepBackOfTwoListsIsBelieved(t *testing.T) {
 	running, exited := Container{"p", StateRunning}, Container{"p", StateExited}
 	b := newBench(t, true)
@@ -374,9 +368,9 @@ func TestStepBackOfTwoListsIsBelieved(t *testing.T) {
 	}
 }
 
-// What a list showed that was made once more is judged by a look, also if the next
-// list shows what is known: it may be gone.
-func TestContainerOfADroppedListIsJudged(t *testing.T) {
+// A container in a list that was repeated causes a look even if the next list shows
+// nothing new, because the container may be gone.
+func TestContainerOfDroppedListCausesALook(t *testing.T) {
 	running, exited, other := Container{"p", StateRunning}, Container{"p", StateExited}, Container{"other", StateRunning}
 	b := newBench(t, true)
 	b.listNow = true
@@ -398,9 +392,8 @@ func TestContainerOfADroppedListIsJudged(t *testing.T) {
 	b.asks("")
 }
 
-// What has been answered is cancelled and forgotten; the error of a call that
-// was late says so, that of another is the runtime's, and an answer that comes
-// late is one.
+// Answered calls are cancelled and forgotten. A late call has an error of its own,
+// others that of the runtime, and a late answer counts.
 func TestAnsweredCallIsForgotten(t *testing.T) {
 	reason := errors.New("down")
 	for _, tt := range []struct {
@@ -436,9 +429,9 @@ func TestAnsweredCallIsForgotten(t *testing.T) {
 	}
 }
 
-// A full relist that was under way when nobody makes calls any longer is made anew,
-// though the next periodic one is far off.
-func TestAbandonedListIsMadeAnew(t *testing.T) {
+// A full relist in progress when Run ends is repeated, even if the next periodic one is
+// far off.
+func TestInterruptedListIsRepeated(t *testing.T) {
 	r := newRelister[int, int](statuscache.New[int](statuscache.Options[int]{}), GeneratorOptions{}.withDefaults(), true)
 	list := func(now time.Time) []call[int] { return r.calls(now, true, time.Hour) }
 	r.handleResult(result[int, int]{call: list(t0)[0]}, t0)
@@ -455,7 +448,7 @@ func TestAbandonedListIsMadeAnew(t *testing.T) {
 	}
 }
 
-// The panic is the caller's to see, and no lock is held.
+// A panic of the Runtime reaches the caller and leaves no lock held.
 func TestPanicOfARuntimeLeavesNoLock(t *testing.T) {
 	g, err := NewGenerator[string, int](panicking{}, nil, statuscache.New[string](statuscache.Options[int]{}), GeneratorOptions{})
 	if err != nil {

@@ -17,8 +17,8 @@ func reusing(f plegtest.Faults) plegtest.Faults {
 	return f
 }
 
-// A container that was seen exited, or gone, and is there again is one of its
-// own. One relist shows it, with events of its own, and nothing goes on asking.
+// An exited or removed container that is back is a new one, with its own events after
+// one relist and no further calls.
 func TestReusedIDIsAnotherContainer(t *testing.T) {
 	for _, listless := range []bool{false, true} {
 		setup{listless: listless, faults: reusing(plegtest.Faults{})}.run(t, func(w *world) {
@@ -66,8 +66,7 @@ func TestReusedIDIsAnotherContainer(t *testing.T) {
 	}
 }
 
-// The same comes by events at once, and without lists where a pod can be
-// listed.
+// Events show the same at once, without full lists if single pods can be listed.
 func TestReusedIDIsAnotherContainerOnAStream(t *testing.T) {
 	setup{stream: true, faults: reusing(plegtest.Faults{})}.run(t, func(w *world) {
 		w.up("a")
@@ -91,9 +90,9 @@ func TestReusedIDIsAnotherContainerOnAStream(t *testing.T) {
 	})
 }
 
-// A container that an event told the exit of and that a look shows running has
-// exited and begun again: a PodSync says that something was, each time.
-func TestUnseenRestartIsSynced(t *testing.T) {
+// If an event reports an exit and a look then shows the container running, a PodSync
+// reports the unseen restart, each time.
+func TestUnseenRestartCausesPodSync(t *testing.T) {
 	setup{stream: true, faults: reusing(plegtest.Faults{})}.run(t, func(w *world) {
 		w.up("a")
 		w.start()
@@ -112,8 +111,8 @@ func TestUnseenRestartIsSynced(t *testing.T) {
 	})
 }
 
-// One answer that shows a step back, of a list, a pod or a status, is asked for
-// again; only a second one is believed.
+// An answer of any call that shows a step back is repeated. Only a second one is
+// believed.
 func TestOneStaleAnswerBringsNothingBack(t *testing.T) {
 	running := pleg.Container{ID: "a", State: pleg.StateRunning}
 	exited := pleg.Container{ID: "a", State: pleg.StateExited}
@@ -174,9 +173,8 @@ func (r *inTurn) Status(context.Context, string) (*plegtest.Status, time.Time, e
 	return &plegtest.Status{Listed: r.next(&r.status)}, time.Time{}, nil
 }
 
-// A runtime whose every answer contradicts the last one costs two lists per
-// relist, and no more.
-func TestFickleListDoesNotSpin(t *testing.T) {
+// A runtime whose answers contradict each other costs two lists per relist.
+func TestInconsistentListsDoNotSpin(t *testing.T) {
 	listed(t, func(w *world, l *listing) {
 		rt := &inTurn{answers: map[byte][]pleg.Container{
 			'r': {{ID: "a", State: pleg.StateRunning}}, 'e': {{ID: "a", State: pleg.StateExited}},
@@ -200,9 +198,9 @@ func TestFickleListDoesNotSpin(t *testing.T) {
 	})
 }
 
-// What only a list showed that was made once more has come and gone, and a
-// PodSync says so.
-func TestDroppedListIsNotForgotten(t *testing.T) {
+// A container shown only by a repeated list has come and gone, and a PodSync reports
+// it.
+func TestDroppedListCausesPodSync(t *testing.T) {
 	listed(t, func(w *world, l *listing) {
 		exited := pod("p", pleg.Container{ID: "a", State: pleg.StateExited})
 		l.pods = []pleg.Pod[string]{exited}
@@ -236,8 +234,8 @@ func (c *changing) Pods(context.Context) ([]pleg.Pod[string], error) {
 	return c.pods, nil
 }
 
-// Another container with the id of one that ended ends on its own, whether the end
-// of the first was seen or not, and also for a reader that began again meanwhile.
+// A container with a reused id has its own exit, whether or not the first one's was
+// seen, also for a resumed reader.
 func TestReusedIDEndsAgain(t *testing.T) {
 	setup{faults: reusing(plegtest.Faults{})}.run(t, func(w *world) {
 		r, exits := w.follow(pleg.ExitOptions[string]{})

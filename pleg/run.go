@@ -11,8 +11,8 @@ import (
 )
 
 // Run fills the cache and reports changes until ctx ends or the cache is closed. It
-// returns the context's error or ErrClosed, after all its calls have returned, and an
-// error if it is already running. A later Run continues where the last one ended.
+// returns the context's error or ErrClosed after all its calls have returned. A later
+// Run continues where the last one ended.
 func (g *Generator[K, S]) Run(ctx context.Context) error {
 	g.mu.Lock()
 	again := g.running
@@ -31,8 +31,7 @@ func (g *Generator[K, S]) Run(ctx context.Context) error {
 
 // Relist makes a full relist that begins now and includes failing pods, and waits for
 // its end. The error is the list's, the context's or ErrClosed; errors of single pods
-// are in their entries. Without Run, Relist starts the goroutines for its calls and
-// waits for them.
+// are in their entries. Relist also works without Run.
 func (g *Generator[K, S]) Relist(ctx context.Context) error {
 	w := &relistWaiter{done: make(chan error, 1)}
 	g.mu.Lock()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Stats are a Generator's counters. The comments name the corresponding metrics of
-// KEP-3386 or the kubelet.
+// Stats are a Generator's counters, with the corresponding metrics of KEP-3386 or the
+// kubelet.
 type Stats struct {
 	Relists        uint64    // successful full relists
 	RelistDuration Histogram // pleg_relist_duration_seconds

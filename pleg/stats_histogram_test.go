@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A duration counts in the first bucket that it does not exceed.
+// A duration counts in the first bucket whose bound it does not exceed.
 func TestDurationCountsInItsBucket(t *testing.T) {
 	var h Histogram
 	for i, bound := range HistogramBounds() {

@@ -8,7 +8,7 @@ import (
 	"github.com/restartkit/restart/pleg/plegtest"
 )
 
-// How long full relists took, from start to start, and when the last one began.
+// RelistDuration, RelistInterval and LastSeen.
 func TestStatsTimeRelists(t *testing.T) {
 	setup{faults: plegtest.Faults{Slow: 1, SlowBy: 2 * time.Second}}.run(t, func(w *world) {
 		for _, pause := range []time.Duration{3 * time.Second, 5 * time.Second, 0} {
@@ -42,7 +42,7 @@ func TestStatsTimeRelists(t *testing.T) {
 	})
 }
 
-// Refused writes are counted by reason, whoever wrote.
+// Refused writes of all writers are counted by reason.
 func TestStatsCountRefusals(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.pass(time.Minute)
@@ -61,10 +61,9 @@ func TestStatsCountRefusals(t *testing.T) {
 	})
 }
 
-// The pods and containers that are there; and besides, each thing once:
-// requests, what readers have yet to take, tombstones, containers and pods that
-// are gone.
-func TestStatsShowWhatIsHeld(t *testing.T) {
+// Pods and Containers count those present. Retained counts requests, pending events,
+// tombstones, and gone containers and pods, each once.
+func TestStatsCountPodsAndRetained(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		held := func(pods, containers, backlog int) {
 			t.Helper()
@@ -101,8 +100,7 @@ func TestStatsShowWhatIsHeld(t *testing.T) {
 	})
 }
 
-// Every one that came in, how old the believable ones were, and those that
-// became one with another before anybody looked.
+// EventsReceived, EventLatency from believed timestamps, and MergedEvents.
 func TestStatsCountEvents(t *testing.T) {
 	slowCalls.scripted(t, func(w *world, s *script) {
 		w.up("a")
@@ -125,8 +123,8 @@ func TestStatsCountEvents(t *testing.T) {
 	})
 }
 
-// A container that a list shows twice counts at the furthest of its states,
-// also behind one that would be a step back.
+// A container listed twice counts at its furthest state, also beside one that would be
+// a step back.
 func TestDuplicateHidesNoStep(t *testing.T) {
 	running := pleg.Container{ID: "a", State: pleg.StateRunning}
 	exited := pleg.Container{ID: "a", State: pleg.StateExited}
@@ -142,7 +140,6 @@ func TestDuplicateHidesNoStep(t *testing.T) {
 	})
 }
 
-// Stats may be called often: it allocates nothing.
 func TestStatsAllocatesNothing(t *testing.T) {
 	w := setup{}.world(t)
 	if n := testing.AllocsPerRun(100, func() { w.gen.Stats() }); n != 0 {

@@ -14,8 +14,8 @@ import (
 // the look that it asks for can be seen.
 var slowCalls = setup{faults: plegtest.Faults{Slow: 1, SlowBy: time.Second}}
 
-// An event of a container that is gone and forgotten asks for a look, whatever its
-// stamp says: nothing tells it from the event of a new one.
+// An event of a forgotten container requests a look regardless of its timestamp,
+// because it may be about a new one.
 func TestLateEventBringsNothingBack(t *testing.T) {
 	slowCalls.scripted(t, func(w *world, s *script) {
 		w.up("a")
@@ -44,8 +44,8 @@ func TestLateEventBringsNothingBack(t *testing.T) {
 	})
 }
 
-// An event asks for a look at its pod, whatever its stamp says. The cache takes nothing
-// from the event itself.
+// An event with any timestamp requests a look at its pod and writes nothing to the
+// cache.
 func TestEventWithAnyStampAsksForALook(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -79,7 +79,7 @@ func TestEventWithAnyStampAsksForALook(t *testing.T) {
 	}
 }
 
-// While looks at a pod fail its entry says so.
+// While looks at a pod fail, its entry has the error.
 func TestEventDoesNotHideAnError(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		rt := &besides{recorder: w.rt}
@@ -108,9 +108,9 @@ func TestEventDoesNotHideAnError(t *testing.T) {
 	})
 }
 
-// A container that an event tells of while a look is under way is not that
-// look's to judge: when it has come and gone, a PodSync says so after its end.
-func TestLookUnderWayConcludesNothing(t *testing.T) {
+// A look does not decide about a container first reported during it. If the container
+// is gone afterwards, a PodSync reports it.
+func TestLookDoesNotJudgeEventsDuringIt(t *testing.T) {
 	setup{}.scripted(t, func(w *world, s *script) {
 		rt := &gated{recorder: w.rt, gate: make(chan struct{})}
 		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, s, w.cache, pleg.GeneratorOptions{})

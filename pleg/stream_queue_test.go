@@ -7,7 +7,7 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// A flood of events without a reader is coalesced and bounded.
+// Events without a reader are merged and bounded.
 func TestFloodOfEventsIsBounded(t *testing.T) {
 	q := &eventQueue[string, int]{wake: make(chan struct{}, 1), limit: 100}
 	for i := range 5000 {
@@ -28,8 +28,8 @@ func TestFloodOfEventsIsBounded(t *testing.T) {
 	}
 }
 
-// Of a pod's containers as many are remembered as of orphans, each with the
-// furthest that was reported of it.
+// The limit of containers remembered per pod is that of orphans. Each keeps its
+// furthest reported state.
 func TestEventsOfOnePodAreBounded(t *testing.T) {
 	q := &eventQueue[string, int]{wake: make(chan struct{}, 1), limit: 100}
 	event := func(container int, kind RuntimeEventType) {
@@ -66,7 +66,7 @@ func TestEventsOfOnePodAreBounded(t *testing.T) {
 	}
 }
 
-// The queue has room in proportion to the pods that are there, and a request is no event.
+// The queue's limit grows with the present pods, and requests do not count as events.
 func TestQueueHasRoomForThePods(t *testing.T) {
 	q := &eventQueue[string, int]{wake: make(chan struct{}, 1), limit: 100}
 	r := newRelister[string, int](statuscache.New[string](statuscache.Options[int]{}), GeneratorOptions{}.withDefaults(), true)

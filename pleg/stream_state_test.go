@@ -9,7 +9,7 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// The stream's state machine is driven alone, by seconds.
+// The stream's state machine alone, in steps of seconds.
 func TestStreamIsReliedUponAfterAList(t *testing.T) {
 	var now time.Time
 	s := streamState{period: time.Second}
@@ -73,9 +73,8 @@ func TestStreamIsReliedUponAfterAList(t *testing.T) {
 	}
 }
 
-// An event proves the connection that brought it, also if the position of a reader of
-// exits takes it before Run does.
-func TestPositionKeepsThatAnEventCame(t *testing.T) {
+// An event proves its connection even if a reader's Position takes it before Run does.
+func TestPositionKeepsEventForStreamState(t *testing.T) {
 	g, err := NewGenerator[string, string](unasked{}, nil, statuscache.New[string](statuscache.Options[string]{}), GeneratorOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -14,8 +14,7 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// A stream that delivers an event counts as one at once, not only when it has
-// lived for a while.
+// A stream that delivers an event counts as connected at once.
 func TestStreamWithAnEventCountsAtOnce(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.start()
@@ -29,8 +28,8 @@ func TestStreamWithAnEventCountsAtOnce(t *testing.T) {
 	})
 }
 
-// A Generator that does not run relies on no stream, misses no event and leaves
-// no timer behind.
+// Outside Run, a Generator relies on no stream, counts no missed event and leaves no
+// timer.
 func TestNothingStreamsAfterRun(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{Drop: 1}}.run(t, func(w *world) {
 		w.start()
@@ -65,7 +64,6 @@ func TestNothingStreamsAfterRun(t *testing.T) {
 	})
 }
 
-// A stream that the runtime does not have misses nothing.
 func TestNothingIsMissedOfAnUnsupportedStream(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.rt.SetUnsupported(true)
@@ -79,8 +77,8 @@ func TestNothingIsMissedOfAnUnsupportedStream(t *testing.T) {
 	})
 }
 
-// A step that a list finds before the stream is relied upon is missed only if
-// the next full list still knows of no event.
+// A step that a list finds before the stream is relied upon counts as missed only if
+// its event has not arrived by the next full list.
 func TestYoungStreamMayReportLate(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{Drop: 1}}.run(t, func(w *world) {
 		w.start()
@@ -96,7 +94,7 @@ func TestYoungStreamMayReportLate(t *testing.T) {
 	})
 }
 
-// An event of unknown type says only that its pod is worth a look.
+// An event of unknown type only requests a look at its pod.
 func TestUnknownEventOnlyAsksForARelist(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("a")
@@ -112,10 +110,9 @@ func TestUnknownEventOnlyAsksForARelist(t *testing.T) {
 	})
 }
 
-// The KEP's list: at once, then after 1, 2, 4, 8, 16, 32 and 60 seconds, and
-// every 60 for ever; a stream that lived for a minute starts over. A stream
-// that ends at once must not spin. (kubernetes#129827: five retries spent at
-// once and never back)
+// The KEP's schedule: at once, after 1, 2, 4, 8, 16, 32 and 60 seconds, then every 60.
+// A stream that lasted a minute starts it over. Streams that end at once cause no busy
+// loop. (kubernetes#129827: five retries at once, then none)
 func TestReconnectsKeepTheSchedule(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{EndAtOnce: 1}}.run(t, func(w *world) {
 		begin := time.Now()
@@ -143,7 +140,7 @@ func TestReconnectsKeepTheSchedule(t *testing.T) {
 	})
 }
 
-// Reconnections come in their time, however seldom the runtime is listed.
+// Reconnects keep to their schedule even if lists are rare.
 func TestReconnectsWaitForNoList(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{EndAtOnce: 1}, options: pleg.GeneratorOptions{RelistPeriod: time.Hour}}.run(t, func(w *world) {
 		begin := time.Now()
@@ -157,9 +154,9 @@ func TestReconnectsWaitForNoList(t *testing.T) {
 	})
 }
 
-// A lost stream falls back to the short period with a relist at once, and is
-// not an illness; the long period is back when a list has begun behind the new
-// one.
+// After the loss of a stream, the short period applies at once, with a relist, and the
+// Generator stays healthy. The long period returns once a list has begun after the
+// reconnect.
 func TestLostStreamFallsBackAtOnce(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.up("a")
@@ -188,7 +185,7 @@ func TestLostStreamFallsBackAtOnce(t *testing.T) {
 	})
 }
 
-// An event makes its pod be looked at, and nothing else.
+// An event causes a look at its pod and nothing else.
 func TestEventMakesItsPodInspected(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.rt.Create("q", "b")
@@ -212,8 +209,8 @@ func TestEventMakesItsPodInspected(t *testing.T) {
 	})
 }
 
-// A status that shows its containers is a look at its pod, so an event costs one
-// call. Before each other status a pod is listed, and without PodLister all pods are.
+// With a ContainerLister, an event costs one call of Status. Otherwise its pod is
+// listed first, and without a PodLister all pods are.
 func TestEventCostsOneCall(t *testing.T) {
 	for _, tt := range []struct {
 		name               string
@@ -248,7 +245,6 @@ func TestEventCostsOneCall(t *testing.T) {
 	}
 }
 
-// An event that names no pod asks for a full relist.
 func TestEventWithoutPodAsksForAFullRelist(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{Nameless: 1}}.run(t, func(w *world) {
 		w.start()
@@ -262,8 +258,8 @@ func TestEventWithoutPodAsksForAFullRelist(t *testing.T) {
 	})
 }
 
-// A step that no event told of is counted once, when a full relist finds it, or
-// after one if the relist of a pod did.
+// A step without an event counts as missed once, when a full relist finds it, or after
+// the full relist that follows a relist of the pod.
 func TestMissedStepIsCountedOnce(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{Drop: 1}}.run(t, func(w *world) {
 		w.up("a")

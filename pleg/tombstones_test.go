@@ -10,9 +10,8 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// Each pod that was looked for in vain leaves a tombstone. They count as
-// memory: beyond the bound a full list is made, which frees them, long before
-// it would be due.
+// Each pod that a look did not find leaves a tombstone. Beyond the limit, an early full
+// list frees them.
 func TestTombstonesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt, c := &nobody{}, statuscache.New[int](statuscache.Options[int]{})
@@ -46,7 +45,7 @@ func TestTombstonesAreBounded(t *testing.T) {
 	})
 }
 
-// nobody is a runtime without pods, that can list single ones.
+// nobody is a Runtime and PodLister without pods.
 type nobody struct{ lists int }
 
 func (n *nobody) Pods(context.Context) ([]pleg.Pod[int], error) { n.lists++; return nil, nil }

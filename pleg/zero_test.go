@@ -36,15 +36,15 @@ func (s *standing) Events(ctx context.Context, _ func(pleg.RuntimeEvent[string, 
 	return ctx.Err()
 }
 
-// steps a fake clock and lets everything happen that is due then.
+// pass advances a fake clock and lets all due work happen.
 func pass(c *clocktesting.FakeClock, d time.Duration) {
 	c.Step(d)
 	synctest.Wait()
 }
 
-// A clock may stand at the zero time, as fake ones do, or before it: nothing
-// takes that for "never".
-func TestZeroIsATimeLikeAnyOther(t *testing.T) {
+// A clock may show the zero time, as fake clocks do, or an earlier one. Neither is
+// taken for "never".
+func TestClockAtZeroTime(t *testing.T) {
 	for name, begin := range map[string]time.Time{
 		"zero": {}, "later": at(0), "earlier": time.Time{}.Add(-24 * time.Hour), "a second before": time.Time{}.Add(-time.Second),
 	} {
@@ -110,8 +110,7 @@ func TestZeroIsATimeLikeAnyOther(t *testing.T) {
 	}
 }
 
-// A list, and then an inspection, that fails at the zero time backs off like any
-// other.
+// A list or an inspection that fails at the zero time has the usual backoff.
 func TestFailureAtTheZeroTimeBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := errors.New("down")
@@ -139,9 +138,9 @@ func TestFailureAtTheZeroTimeBacksOff(t *testing.T) {
 	})
 }
 
-// A runtime without stamps is not one that stamps the begin of time: under a
-// clock close to it nothing is asked twice.
-func TestNoStampIsNoTime(t *testing.T) {
+// Missing timestamps differ from the zero time. Under a clock close to it, no call is
+// repeated.
+func TestMissingStampUnderClockNearZero(t *testing.T) {
 	for _, offset := range []time.Duration{0, time.Minute, -time.Minute} {
 		clock, rt := clocktesting.NewFakeClock(time.Time{}.Add(offset)), &standing{state: pleg.StateRunning}
 		c := statuscache.New[string](statuscache.Options[string]{Clock: clock})

@@ -8,8 +8,8 @@ import (
 	"github.com/restartkit/restart/backoff/lint"
 )
 
-// On the kubelet's curve six restarts take longer than five minutes, so five within one
-// minute are never used up. And exit code 3 belongs to the first rule.
+// On the kubelet's curve, six restarts take more than five minutes, so a limit of five
+// per minute is never used up. Exit code 3 matches the first rule already.
 func ExampleCheck() {
 	policy := backoff.ExitPolicy{Rules: backoff.Rules{
 		{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn, Values: []int32{42}}, Limit: 5, Window: time.Minute},
@@ -21,7 +21,7 @@ func ExampleCheck() {
 	}
 	// Output:
 	// limit-never-hit restartPolicyRules[0].limit
-	// 5 restarts and one more take at least 5m10s, so the limit is never used up in 1m0s; lower it, or make the window longer
+	// restarts 1 and 6 would be at least 5m10s apart, so the limit of 5 is never used up in 1m0s; lower it, or make the window longer
 	// unreachable restartPolicyRules[1]
-	// rule restartPolicyRules[0] decides on every exit that it matches; remove the rule, or move it up
+	// rule restartPolicyRules[0] decides on every exit that this rule matches; remove this rule, or move it up
 }

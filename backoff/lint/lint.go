@@ -1,6 +1,5 @@
 // Package lint finds likely mistakes in valid restart rules, such as rules that no exit
-// reaches, limits that are never used up, and exit codes that no process on Linux has.
-// It covers KEP-5307, KEP-5532 and the additions of package backoff.
+// reaches. It covers KEP-5307, KEP-5532 and the additions of package backoff.
 package lint
 
 import (
@@ -11,7 +10,7 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// Finding is a likely mistake in a valid policy.
+// Finding is a likely mistake in a policy.
 type Finding struct {
 	Kind  Kind
 	Rule  int    // index of the rule
@@ -19,7 +18,7 @@ type Finding struct {
 	Text  string // one sentence stating the effect and a remedy
 }
 
-// String returns the finding as a single line.
+// String returns the finding in one line.
 func (f Finding) String() string { return fmt.Sprintf("%s: %s (%s)", f.Field, f.Text, f.Kind) }
 
 // Kind is the kind of a finding.
@@ -39,9 +38,8 @@ const (
 	mostLimit = 1000 // restarts of a limit within a window
 )
 
-// Check returns the likely mistakes in a policy, in the order of its rules. curve is
-// the Restarter's policy, for rules without a Delay; it must be valid. Check ignores
-// rules after the first 20, which Validate rejects.
+// Check returns the likely mistakes in a valid policy, in the order of its rules. curve
+// is the Restarter's valid policy, for rules without a Delay.
 //
 // Check finds exactly the rules that decide on no exit, considering every code, reason,
 // signal, run length and history. It skips rules whose conditions can be met together
@@ -50,8 +48,8 @@ const (
 // A reported limit is never used up if every exit is reported when it happens,
 // RestartNow does not cut waits short, and the clock is not set. Check assumes the
 // rule's delays, the shortest runs that reach it, and no time for other rules between
-// its restarts, so it may miss a limit. It ignores limits above 1000 within a window,
-// which Validate rejects.
+// its restarts, so it may miss a limit. It ignores rules after the first 20 and limits
+// above 1000 within a window, which Validate rejects.
 func Check(c backoff.ExitPolicy, curve backoff.Policy) []Finding {
 	rules := c.Rules[:min(len(c.Rules), mostRules)]
 	var findings []Finding
@@ -65,7 +63,7 @@ func Check(c backoff.ExitPolicy, curve backoff.Policy) []Finding {
 			add(KindImpossibleCode, ".exitCodes.values", "no process on Linux ends with %s; remove them", strings.Join(codes, ", "))
 		}
 		if why := s.unreachable(i); why != "" {
-			add(KindUnreachable, "", "%s; remove the rule, or move it up", why)
+			add(KindUnreachable, "", "%s", why)
 			continue
 		}
 		if r := &rules[i]; r.Limit > 0 && r.Limit <= mostLimit && r.Window > 0 {
@@ -73,7 +71,7 @@ func Check(c backoff.ExitPolicy, curve backoff.Policy) []Finding {
 			if all := s.fastest(i, curve, r.Limit); one >= r.Window {
 				add(KindDelayTooLong, ".window", "restarts are at least %v apart, so the limit of %d is never used up in %v; make the window longer", one, r.Limit, r.Window)
 			} else if all >= r.Window {
-				add(KindLimitNeverHit, ".limit", "%d restarts and one more take at least %v, so the limit is never used up in %v; lower it, or make the window longer", r.Limit, all, r.Window)
+				add(KindLimitNeverHit, ".limit", "restarts 1 and %d would be at least %v apart, so the limit of %d is never used up in %v; lower it, or make the window longer", r.Limit+1, all, r.Limit, r.Window)
 			}
 		}
 	}

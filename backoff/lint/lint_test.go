@@ -53,8 +53,8 @@ func vocabulary() (rules []backoff.Rule) {
 	return append(rules, backoff.Rule{Action: "Reboot", MinFailures: 1}, backoff.Rule{Action: backoff.ActionGiveUp, MinFailures: 1})
 }
 
-// Check says that a rule decides on no exit exactly if none of all exits reaches it: for
-// every policy of two rules of the vocabulary, and every one of three of a part of it.
+// Check reports a rule as unreachable exactly if no exit reaches it, in every policy of
+// two rules of the vocabulary, and of three rules of a part of it.
 func TestUnreachableIsExact(t *testing.T) {
 	exits, attempts := worldExits()
 	words := vocabulary()
@@ -105,8 +105,7 @@ func TestUnreachableIsExact(t *testing.T) {
 	}
 }
 
-// A limit is reported exactly if no history uses it up: all histories of a few runs are
-// tried on a Restarter.
+// Check reports a limit exactly if no history of a few runs uses it up on a Restarter.
 func TestUnusedLimitsAreExact(t *testing.T) {
 	tried, reported := 0, 0
 	for _, delay := range []*backoff.Policy{nil, {Initial: time.Second, Max: time.Second}, {Initial: time.Second, Max: 8 * time.Second}, {Initial: time.Second, Max: 8 * time.Second, ResetAfter: 1},
@@ -136,9 +135,9 @@ func TestUnusedLimitsAreExact(t *testing.T) {
 	}
 }
 
-// A rule before it that decides on short runs makes a limit as hard to use up as if the
-// rule asked for longer runs; other rules before it never make a reported limit usable.
-func TestUnusedLimitsBehindAnotherRule(t *testing.T) {
+// An earlier rule that decides on short runs makes a limit as hard to use up as a
+// condition for longer runs. Other earlier rules never make a reported limit usable.
+func TestUnusedLimitsAfterAnotherRule(t *testing.T) {
 	one := func(r backoff.Rule) backoff.Rule {
 		r.Action = backoff.ActionRestart
 		return r
@@ -187,8 +186,7 @@ func TestUnusedLimitsBehindAnotherRule(t *testing.T) {
 	}
 }
 
-// Limits that Validate refuses are left out, whatever they are.
-func TestLimitsBeyondTheLargestAreLeftOut(t *testing.T) {
+func TestCheckIgnoresInvalidLimits(t *testing.T) {
 	for limit, want := range map[int]int{mostLimit: 1, mostLimit + 1: 0, math.MaxInt: 0} {
 		c := backoff.ExitPolicy{Rules: backoff.Rules{{Action: backoff.ActionRestart, MinFailures: 1, Limit: limit, Window: 2 * time.Second}}}
 		if f := Check(c, curve); len(f) != want {
@@ -197,7 +195,7 @@ func TestLimitsBeyondTheLargestAreLeftOut(t *testing.T) {
 	}
 }
 
-// A limit without a window counts all restarts, so it is used up some time.
+// A limit without a window counts all restarts and is therefore used up eventually.
 func TestLimitWithoutWindowIsUsedUp(t *testing.T) {
 	c := backoff.ExitPolicy{Rules: backoff.Rules{{Action: backoff.ActionRestart, MinFailures: 1, Limit: 3}}}
 	if err := c.Validate(); err != nil {
@@ -208,9 +206,9 @@ func TestLimitWithoutWindowIsUsedUp(t *testing.T) {
 	}
 }
 
-// Of rules that can be met together in more ways than anybody looks at, Check says
-// nothing about those that have too many before them, and what it says of others holds.
-func TestHardPoliciesAreNotLookedThrough(t *testing.T) {
+// Check skips rules after too many earlier ones that can be met together, and remains
+// exact for the others.
+func TestCheckSkipsRulesOfHardPolicies(t *testing.T) {
 	// Each code is missing from the lists of half of the earlier rules, and each reason
 	// from those of another half: no way holds another.
 	c := backoff.ExitPolicy{}
@@ -306,8 +304,7 @@ func usedUp(t *testing.T, c backoff.ExitPolicy, runs int) bool {
 	return search(nil)
 }
 
-// Findings say what happens and what to do.
-func TestFindingsSayWhatHappens(t *testing.T) {
+func TestFindingTexts(t *testing.T) {
 	codes := func(values ...int32) *backoff.ExitCodes {
 		return &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: values}
 	}
@@ -322,11 +319,11 @@ func TestFindingsSayWhatHappens(t *testing.T) {
 	}}
 	const want = `restartPolicyRules[0].exitCodes.values: no process on Linux ends with 256, -1; remove them (impossible-code)
 restartPolicyRules[0].window: restarts are at least 1s apart, so the limit of 3 is never used up in 1s; make the window longer (delay-too-long)
-restartPolicyRules[1]: rule busy decides on every exit that it matches; remove the rule, or move it up (unreachable)
-restartPolicyRules[2].limit: 10 restarts and one more take at least 35s, so the limit is never used up in 30s; lower it, or make the window longer (limit-never-hit)
-restartPolicyRules[3]: no exit meets all conditions of the rule; remove the rule, or move it up (unreachable)
-restartPolicyRules[5]: rule restartPolicyRules[4] decides on every exit that it matches; remove the rule, or move it up (unreachable)
-restartPolicyRules[6]: the rule has no known action; remove the rule, or move it up (unreachable)
+restartPolicyRules[1]: rule busy decides on every exit that this rule matches; remove this rule, or move it up (unreachable)
+restartPolicyRules[2].limit: restarts 1 and 11 would be at least 35s apart, so the limit of 10 is never used up in 30s; lower it, or make the window longer (limit-never-hit)
+restartPolicyRules[3]: no exit meets all conditions of the rule; remove the rule, or change a condition (unreachable)
+restartPolicyRules[5]: rule restartPolicyRules[4] decides on every exit that this rule matches; remove this rule, or move it up (unreachable)
+restartPolicyRules[6]: the rule has no known action; set one (unreachable)
 `
 	var got strings.Builder
 	for _, f := range Check(c, curve) {
@@ -342,7 +339,7 @@ restartPolicyRules[6]: the rule has no known action; remove the rule, or move it
 	}
 }
 
-// As many rules as there can be, with lists as long as they can be, are checked too.
+// Check handles the maximum number of rules with the longest lists.
 func TestLargePoliciesAreChecked(t *testing.T) {
 	var c backoff.ExitPolicy
 	for i := range 40 {

@@ -9,7 +9,7 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// No exit reaches a rule that Check says none does, whatever the policy.
+// In random policies, no exit reaches a rule that Check reports as unreachable.
 func TestUnreachableRulesAreNeverReached(t *testing.T) {
 	code := rapid.OneOf(rapid.Int32Range(-1, 4), rapid.Int32Range(120, 260))
 	texts := func(all ...string) *rapid.Generator[[]string] {

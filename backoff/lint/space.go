@@ -165,19 +165,19 @@ func (s *space) shortest(i int, from time.Duration) time.Duration {
 	return never
 }
 
-// unreachable explains why rule i decides on no exit, or returns "" if it decides on
-// one.
+// unreachable explains why rule i decides on no exit, with a remedy, or returns "" if it
+// decides on one.
 func (s *space) unreachable(i int) string {
 	r := &s.rules[i]
 	if a := r.Action; a != backoff.ActionRestart && a != backoff.ActionRestartAll && a != backoff.ActionGiveUp {
-		return "the rule has no known action"
+		return "the rule has no known action; set one"
 	}
 	ways, ok := s.ways(i, s.met)
 	if !ok {
 		return ""
 	}
 	if len(ways) == 0 {
-		return "no exit meets all conditions of the rule"
+		return "no exit meets all conditions of the rule; remove the rule, or change a condition"
 	}
 	bit := rules(1) << i
 	all := bit - 1 // the earlier rules that every such exit meets
@@ -189,10 +189,10 @@ func (s *space) unreachable(i int) string {
 	}
 	for j := range i {
 		if all>>j&1 != 0 {
-			return fmt.Sprintf("rule %s decides on every exit that it matches", nameOf(s.rules, j))
+			return fmt.Sprintf("rule %s decides on every exit that this rule matches; remove this rule, or move it up", nameOf(s.rules, j))
 		}
 	}
-	return "earlier rules decide on every exit that it matches"
+	return "earlier rules decide on every exit that this rule matches; remove this rule, or move it up"
 }
 
 // Bounds of the search for one rule, far above the needs of any policy not made to

@@ -21,7 +21,7 @@ note: ReduceDefault=true: the curve starts at 1s and ends at 60s
 resolve allow max=2s
 ----
 initial 2s, maximum 2s, reset after 10m0s
-note: Max=2s: the longest delay is 2s; the default is 5m0s, and the first delay is pulled down to it from 10s
+note: Max=2s: the longest delay is 2s; the default is 5m0s, and the first delay is lowered to it from 10s
 
 # faster per node config | enabled | 2s | 2s
 resolve reduce allow max=2s

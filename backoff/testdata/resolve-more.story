@@ -4,7 +4,7 @@
 resolve allow max=1s
 ----
 initial 1s, maximum 1s, reset after 10m0s
-note: Max=1s: the longest delay is 1s; the default is 5m0s, and the first delay is pulled down to it from 10s
+note: Max=1s: the longest delay is 1s; the default is 5m0s, and the first delay is lowered to it from 10s
 
 # The gate alone changes nothing: unset is not 300s.
 resolve allow
@@ -21,30 +21,30 @@ note: ReduceDefault=true: the curve starts at 1s and ends at 60s
 resolve max=301s
 ----
 initial 10s, maximum 5m0s, reset after 10m0s
-warning: Max=5m1s: ignored, the feature gate KubeletCrashLoopBackOffMax is off
+warning: Max=5m1s: ignored because the feature gate KubeletCrashLoopBackOffMax is off
 
 resolve reduce max=301s
 ----
 initial 1s, maximum 1m0s, reset after 10m0s
 note: ReduceDefault=true: the curve starts at 1s and ends at 60s
-warning: Max=5m1s: ignored, the feature gate KubeletCrashLoopBackOffMax is off
+warning: Max=5m1s: ignored because the feature gate KubeletCrashLoopBackOffMax is off
 
 resolve max=-5s
 ----
 initial 10s, maximum 5m0s, reset after 10m0s
-warning: Max=-5s: ignored, the feature gate KubeletCrashLoopBackOffMax is off
+warning: Max=-5s: ignored because the feature gate KubeletCrashLoopBackOffMax is off
 
 resolve reduce max=2s
 ----
 initial 1s, maximum 1m0s, reset after 10m0s
 note: ReduceDefault=true: the curve starts at 1s and ends at 60s
-warning: Max=2s: ignored, the feature gate KubeletCrashLoopBackOffMax is off
+warning: Max=2s: ignored because the feature gate KubeletCrashLoopBackOffMax is off
 
 # Fractions of a second are fine inside the bounds.
 resolve allow max=1.5s
 ----
 initial 1.5s, maximum 1.5s, reset after 10m0s
-note: Max=1.5s: the longest delay is 1.5s; the default is 5m0s, and the first delay is pulled down to it from 10s
+note: Max=1.5s: the longest delay is 1.5s; the default is 5m0s, and the first delay is lowered to it from 10s
 
 resolve allow max=299.999999999s
 ----

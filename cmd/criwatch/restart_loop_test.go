@@ -429,7 +429,7 @@ containers:
 		"exit code 42 (Error) is In [42] of restartPolicyRules[1]: restarted after 10ms (failure 1 in a row)",
 		"  rule 0 busy (Restart): no match: exit code 42 is not in [75]",
 		"  rule 1 (Restart): matched: exit code 42 is in [42]",
-		"exit code 75 (Error) meets rule busy: restarted after 1h0m0s (failure 1 in a row of the rule)",
+		"exit code 75 (Error) meets rule busy: restarted after 1h0m0s (the rule's failure 1 in a row)",
 		"  rule 0 busy (Restart): matched: exit code 75 is in [75]",
 		"  rule 1 (Restart): no match: not reached, rule busy decided",
 	} {

@@ -31,8 +31,8 @@ func TestRulesOfTheReadmeDecideOnRealProcesses(t *testing.T) {
 	config := strings.Replace(string(example), "testdata/supervise/trainer.sh]", "trainer.sh]\n  env: [{name: TRAINER_RUNS, value: runs}]", 1)
 	p := start(t, dir, "-explain", "-f", file(t, dir, "c.yaml", config))
 	for _, step := range []struct{ why, explained string }{
-		{"exit code 75 meets rule busy: restarted after 5s (failure 1 in a row of the rule)", "rule 1 busy (Restart): matched: exit code 75 is in [75]"},
-		{"exit code 75 meets rule busy: restarted after 5s (failure 2 in a row of the rule)", "rule 0 out-of-memory (Restart): no match: no known signal; that is not in [SIGKILL]"},
+		{"exit code 75 meets rule busy: restarted after 5s (the rule's failure 1 in a row)", "rule 1 busy (Restart): matched: exit code 75 is in [75]"},
+		{"exit code 75 meets rule busy: restarted after 5s (the rule's failure 2 in a row)", "rule 0 out-of-memory (Restart): no match: no known signal, so not in [SIGKILL]"},
 		{"exit code 1 under restartPolicy Always: restarted after 40s (failure 3 in a row)", "rule 1 busy (Restart): no match: exit code 1 is not in [75]"},
 		{"exit code 137 (killed) meets rule out-of-memory: restarted after 1m20s (failure 4 in a row)", "rule 0 out-of-memory (Restart): matched: signal SIGKILL is in [SIGKILL]"},
 		{"exit code 137 (killed) meets rule out-of-memory: restarted after 2m40s (failure 5 in a row)", "rule 1 busy (Restart): no match: not reached, rule out-of-memory decided"},
@@ -64,7 +64,7 @@ commands:
 	p.Done(exitOK)
 	for _, want := range []string{
 		"supervise: warning: c: restartPolicyRules[0].window: restarts are at least 10s apart, so the limit of 3 is never used up in 2s; make the window longer (delay-too-long)\n",
-		"supervise: warning: c: restartPolicyRules[1]: rule all decides on every exit that it matches; remove the rule, or move it up (unreachable)\n",
+		"supervise: warning: c: restartPolicyRules[1]: rule all decides on every exit that this rule matches; remove this rule, or move it up (unreachable)\n",
 	} {
 		if !strings.Contains(p.Err.String(), want) {
 			t.Errorf("printed %q, want %q", p.Err.String(), want)

@@ -12,8 +12,8 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// A supervisor is the consumer under test: it notes which containers have exited.
-// An event only tells it to look at the cache.
+// A supervisor is the consumer under test. It records exited containers, which it reads
+// from the cache after an event.
 type supervisor struct {
 	exited map[string]bool
 }
@@ -32,8 +32,8 @@ func (s *supervisor) watch(ctx context.Context, gen *pleg.Generator[string, *ple
 	}
 }
 
-// A script without time: each Relist sees what was done before it, and the
-// consumer ends when the cache is closed.
+// A script without delays. Each Relist sees the earlier changes, and closing the cache
+// ends the consumer.
 func ExampleRuntime() {
 	ctx := context.Background()
 	rt := plegtest.New[string](1, plegtest.Faults{})
@@ -71,8 +71,8 @@ func ExampleRuntime() {
 	// lists: 4
 }
 
-// The same consumer in a bubble. The runtime drops a third of its events, is late
-// with another third, and is restarted three times; Run does the work.
+// The example's consumer in a bubble. The runtime drops a third of its events, delays
+// another third, and restarts three times.
 func TestSupervisorMissesNoExit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Faults are the fault rates of a Runtime, grouped by the events, streams, calls and
-// timestamps that they affect. A rate of 0 means never, 1 always.
+// Faults are the fault rates of a Runtime. A rate of 0 means never, 1 always.
 type Faults struct {
 	// Events.
 	Drop      float64       // never sent
@@ -29,7 +28,7 @@ type Faults struct {
 
 	// Calls.
 	Error  float64       // fails with ErrInjected
-	Beside float64       // returns a status with that error (Status only)
+	Beside float64       // returns a status with that error
 	Hang   float64       // returns only when its context ends
 	Slow   float64       // takes up to SlowBy, and answers as of its start or its end
 	SlowBy time.Duration // 0 means 3s

@@ -1,6 +1,5 @@
 // Package plegtest provides a fake container runtime for testing code built on package
-// pleg. It keeps the true state of its pods and, driven by a seed, injects the faults
-// of real runtimes; see Faults.
+// pleg. Driven by a seed, it injects the faults of real runtimes.
 //
 //	rt := plegtest.New[string](1, plegtest.Faults{Drop: 0.1, Stale: 0.1})
 //	cache := statuscache.New[string](statuscache.Options[*plegtest.Status]{})
@@ -29,7 +28,7 @@ import (
 type Status struct {
 	Version int                         // increases with every change of the pod
 	Listed  []pleg.Container            // in order of creation
-	Ended   map[string]pleg.ExitDetails // exits of the exited containers, by id
+	Ended   map[string]pleg.ExitDetails // exits by container id
 }
 
 // Containers implements pleg.ContainerLister.
@@ -62,10 +61,9 @@ var (
 //
 //	struct{ pleg.Runtime[K, *plegtest.Status] }{rt}
 //
-// Its faults depend on the seed and on the number of calls and changes, but not on
-// goroutine scheduling. Methods that change a container return false if they have no
-// effect. The zero value is not usable; use New. A Runtime is safe for concurrent use
-// by multiple goroutines.
+// Faults depend on the seed and the number of calls and changes, not on goroutine
+// scheduling. Methods that change a container return false if they have no effect. The
+// zero value is not usable; use New. A Runtime is safe for concurrent use.
 type Runtime[K comparable] struct {
 	dice  dice
 	clock clock.Clock
@@ -123,15 +121,14 @@ func New[K comparable](seed uint64, f Faults) *Runtime[K] {
 	}
 }
 
-// SetClock replaces the real clock, used for timestamps and delays. Call it before all
-// other methods.
+// SetClock replaces the real clock. Call it before all other methods.
 func (r *Runtime[K]) SetClock(c clock.Clock) { r.clock = c }
 
 // now returns the clock's wall time.
 func (r *Runtime[K]) now() time.Time { return r.clock.Now().Round(0) }
 
-// Create adds a container, and the pod with its first container. The pod must never
-// have had a container with that id; but see Faults.Reuse.
+// Create adds a container, and the pod with its first container. The id must be new to
+// the pod; see Faults.Reuse.
 func (r *Runtime[K]) Create(id K, container string) bool {
 	return r.change(id, container, func(p *pod, i int) bool {
 		if i >= 0 || r.everHad(id, container) && !r.reuse() {
@@ -142,7 +139,7 @@ func (r *Runtime[K]) Create(id K, container string) bool {
 	}, pleg.RuntimeEventCreated)
 }
 
-// Start makes a created container run. See also Faults.Reuse.
+// Start makes a created container run.
 func (r *Runtime[K]) Start(id K, container string) bool {
 	return r.change(id, container, func(p *pod, i int) bool {
 		if i >= 0 && p.containers[i].State == pleg.StateExited && r.reuse() {
@@ -162,7 +159,7 @@ func (r *Runtime[K]) Start(id K, container string) bool {
 func (r *Runtime[K]) Exit(id K, container string) bool { return r.ExitCode(id, container, 0) }
 
 // ExitCode is like Exit with the given code, and the reason Completed for 0 or Error
-// otherwise. The times are those of Start and of this call.
+// otherwise.
 func (r *Runtime[K]) ExitCode(id K, container string, code int32) bool {
 	reason := "Error"
 	if code == 0 {
@@ -173,7 +170,7 @@ func (r *Runtime[K]) ExitCode(id K, container string, code int32) bool {
 	})
 }
 
-// ExitWith is like Exit with arbitrary details.
+// ExitWith is like Exit with the given details.
 func (r *Runtime[K]) ExitWith(id K, container string, d pleg.ExitDetails) bool {
 	return r.exit(id, container, func(*pod) pleg.ExitDetails { return d })
 }
@@ -224,8 +221,8 @@ func (r *Runtime[K]) Disconnect() {
 	r.cut(ErrInjected)
 }
 
-// SetUnsupported disables or enables event streams. While they are disabled, as in
-// older runtimes, Events returns pleg.ErrUnsupported.
+// SetUnsupported disables or enables event streams. While they are disabled, Events
+// returns pleg.ErrUnsupported.
 func (r *Runtime[K]) SetUnsupported(unsupported bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -243,7 +240,7 @@ func (r *Runtime[K]) SetFaults(f Faults) {
 	r.faults = f.withDefaults()
 }
 
-// Truth returns the true state of all pods, by id.
+// Truth returns the true state of all pods.
 func (r *Runtime[K]) Truth() map[K]*Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -256,7 +253,7 @@ func (r *Runtime[K]) Truth() map[K]*Status {
 	return truth
 }
 
-// Calls returns the number of calls by method name (Pods, Status, Pod and Events).
+// Calls returns the number of calls of Pods, Status, Pod and Events, by name.
 func (r *Runtime[K]) Calls() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -274,8 +271,8 @@ func (r *Runtime[K]) Busy() int {
 	return r.busy
 }
 
-// Injected returns the number of injected faults by name, from the fields of Faults and
-// the methods Restart, Disconnect and SetUnsupported.
+// Injected returns the number of injected faults by name, which is a field of Faults or
+// a method, such as Restart.
 func (r *Runtime[K]) Injected() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

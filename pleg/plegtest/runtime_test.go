@@ -14,8 +14,7 @@ import (
 	"github.com/restartkit/restart/pleg/plegtest"
 )
 
-// The fake does what it is told, and nothing that makes no sense.
-func TestOnlySensibleStepsChangeTheTruth(t *testing.T) {
+func TestImpossibleChangesAreRejected(t *testing.T) {
 	rt := plegtest.New[string](1, plegtest.Faults{})
 	for _, step := range []struct {
 		do             func(pod, container string) bool
@@ -54,7 +53,7 @@ func TestOnlySensibleStepsChangeTheTruth(t *testing.T) {
 	}
 }
 
-// The same seed and script give the same faults, another seed others.
+// The same seed and script give the same faults, another seed different ones.
 func TestSameSeedSameFaults(t *testing.T) {
 	script := func(seed uint64) string {
 		var trace strings.Builder
@@ -98,7 +97,7 @@ func TestSameSeedSameFaults(t *testing.T) {
 	}
 }
 
-// After SetFaults with none the runtime is an honest one.
+// After SetFaults with none, the runtime has no faults.
 func TestSetFaultsEndsThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := plegtest.New[string](1, plegtest.Faults{

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// The numbers are what each hot call allocates.
 func TestHotCallsAllocateNothing(t *testing.T) {
 	c := New[string](Options[*int]{MaxSkew: -1})
 	now := time.Now()

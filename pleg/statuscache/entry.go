@@ -12,8 +12,7 @@ type Entry[S any] struct {
 	// Err is the error of the last inspection, if it failed. Status is then the
 	// writer's choice and may be wrong.
 	Err error
-	// Modified is the local time of the write, or of a later global time. It is zero
-	// for an unknown key.
+	// Modified is the local time of the write, or of a later global time.
 	Modified time.Time
 	Present  bool // false if the key is absent or unknown
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// What is known can only be replaced by what was seen later.
+// Only a later observation replaces an entry.
 func ExampleCache() {
 	cache := statuscache.New[string, string](statuscache.Options[string]{})
 	seen := time.Now()
@@ -28,8 +28,8 @@ func ExampleCache() {
 	// false false
 }
 
-// Who wants what is newer than a time, now or not at all, compares; and who has seen
-// that nothing has changed says so.
+// A reader compares Modified to get recent data without waiting. A writer that observed
+// no change confirms the entry.
 func ExampleCache_SetObservedTime() {
 	cache := statuscache.New[string, string](statuscache.Options[string]{})
 	seen := time.Now()
@@ -48,7 +48,7 @@ func ExampleCache_SetObservedTime() {
 	// running true
 }
 
-// Whoever has just changed something waits for a status that shows it.
+// After a change, a program waits for a status that shows it.
 func ExampleCache_GetNewerThan() {
 	cache := statuscache.New[string, string](statuscache.Options[string]{})
 	defer cache.Close()
@@ -62,7 +62,7 @@ func ExampleCache_GetNewerThan() {
 	// exited <nil>
 }
 
-// Whoever waits for a state says what it looks like.
+// WaitFor waits for a state described by a function.
 func ExampleCache_WaitFor() {
 	cache := statuscache.New[string, string](statuscache.Options[string]{})
 	defer cache.Close()
@@ -78,7 +78,7 @@ func ExampleCache_WaitFor() {
 	// exited <nil>
 }
 
-// A loop over Watch begins with what is there and goes on with what changes.
+// Watch yields the present entries and then the changes.
 func ExampleCache_Watch() {
 	cache := statuscache.New[string, string](statuscache.Options[string]{})
 	at := time.Now()

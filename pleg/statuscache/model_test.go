@@ -15,9 +15,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The cache answers like the model after every operation; no stale write wins;
-// no waiter is left that could be answered; what is known never gets older; a
-// Watch loop ends with the cache's state.
+// The cache answers like the model after every operation. No stale write wins, no
+// waiter that could be answered remains, knowledge never gets older, and a Watch loop
+// ends with the cache's state.
 func TestCacheAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rapid.SyncTest(t, func(t *rapid.T) {
@@ -336,7 +336,7 @@ func (m *model) updateTime(at, now time.Time) {
 	}
 }
 
-// known is the time of what is known of key.
+// known returns the time of the model's knowledge of key.
 func (m *model) known(key string) time.Time {
 	latest := m.global
 	for _, t := range []time.Time{m.entries[key].Modified, m.tombstones[key]} {

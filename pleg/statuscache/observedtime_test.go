@@ -9,9 +9,8 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// Confirm makes an entry newer and nothing else: no absent key, no older time, none
-// that Set would refuse.
-func TestConfirmMakesAnEntryNewer(t *testing.T) {
+// SetObservedTime refuses absent keys, older times, and times that Set would refuse.
+func TestSetObservedTimeMakesEntryNewer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		t0 := time.Now()
 		at := func(s int) time.Time { return t0.Add(time.Duration(s) * time.Second) }

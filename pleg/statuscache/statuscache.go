@@ -1,8 +1,7 @@
-// Package statuscache provides a cache of statuses ordered by observation time
+// Package statuscache provides a [Cache] of statuses ordered by observation time
 // (KEP-3386, "Pod Status update in the Cache"). Late answers, replayed events and
 // writes for deleted keys never undo newer writes, and readers can wait for a status
-// newer than a time such as their last write. Keys can be of any comparable type. Make
-// a [Cache] with [New].
+// newer than a time such as their last write.
 package statuscache
 
 import (
@@ -21,9 +20,9 @@ import (
 var ErrClosed = errors.New("statuscache: closed")
 
 // Cache maps keys to their latest observed status. Each write carries the local time of
-// its observation and is refused unless it is newer than the key's entry (KEP-3386,
-// "Pod Status update in the Cache"). "Newer" always means strictly After. As of the
-// global time, every entry holds and every other key is absent.
+// its observation and is refused unless it is newer than the key's entry. "Newer"
+// always means strictly After. As of the global time, every entry holds and every other
+// key is absent.
 //
 // At every moment,
 //
@@ -36,11 +35,9 @@ var ErrClosed = errors.New("statuscache: closed")
 //
 // All times are local, from the Clock of one process. Those more than 292 years after
 // the creation of the Cache count as 292 years after. Those more than 292 years before
-// it, including the zero time on the real clock, count as no time, and writes with them
-// are refused.
+// it, including the zero time on the real clock, count as no time.
 //
-// The zero value is not usable; use New. A Cache is safe for concurrent use by multiple
-// goroutines.
+// The zero value is not usable; use New. A Cache is safe for concurrent use.
 type Cache[K comparable, S any] struct {
 	clock clock.WithTicker
 	equal bool
@@ -64,22 +61,20 @@ type Cache[K comparable, S any] struct {
 	counts   Counts
 }
 
-// Options are the settings of a Cache. The zero value is the KEP's cache on the real
-// clock.
+// Options are the settings of a Cache. The zero value is the KEP's cache.
 type Options[S any] struct {
 	// Clock is used by the cache and its Generator, and must not go backwards. Nil
 	// means the real clock.
 	Clock clock.WithTicker
-	// AcceptEqual accepts writes stamped exactly like the entry, as the kubelet's code
-	// does. Otherwise writes must be newer, as in the KEP.
+	// AcceptEqual accepts writes stamped exactly like the entry, as the kubelet does.
 	AcceptEqual bool
 	// MaxSkew is how far writes, deletions and global times may be ahead of Clock.
 	// Later ones are refused and counted. 0 means 1 minute, a negative value no limit.
 	MaxSkew time.Duration
 	// Merge returns the status to store when new replaces old, for example to keep
 	// fields that new lacks. Nil stores new. old is the status of the last write
-	// without an error; writes with an error are not merged. Merge runs under the
-	// cache's lock and must not call the cache.
+	// without an error; writes with an error are not merged. Merge must not call the
+	// cache.
 	Merge func(old, new S) S
 }
 
@@ -119,7 +114,7 @@ func New[K comparable, S any](o Options[S]) *Cache[K, S] {
 // and reports whether it did. It refuses the write, and counts it, if the entry is
 // newer (or equally new, without AcceptEqual); if the key is absent and its deletion or
 // the global time is not older than at; or if at is no time or more than MaxSkew ahead
-// of the clock. After Close it refuses all writes.
+// of the clock.
 func (c *Cache[K, S]) Set(key K, status S, err error, at time.Time) (updated bool) {
 	freed, updated := c.write(key, status, err, at, false)
 	freed.wake()
@@ -210,8 +205,7 @@ func (c *Cache[K, S]) ahead(at instant) bool {
 	return at > c.latest && uint64(at)-uint64(c.latest) > uint64(c.skew)
 }
 
-// Get returns the entry of key. Its Modified shows how new it is; GetNewerThan waits
-// for a newer one.
+// Get returns the entry of key, which may be old; GetNewerThan waits for a newer one.
 func (c *Cache[K, S]) Get(key K) Entry[S] {
 	v, global := c.lookup(key)
 	if v != nil && v.at >= global {
@@ -258,8 +252,8 @@ func (c *Cache[K, S]) entry(v *version[S], global instant) (e Entry[S]) {
 
 // Delete makes key absent as of at, unless its entry is newer, and reports whether it
 // is then absent. Until the global time reaches at, a tombstone keeps writes stamped at
-// or before at from bringing the key back. Like Set, Delete refuses a time too far
-// ahead or no time, and every call after Close.
+// or before at from bringing the key back. Delete also returns false if Set would
+// refuse the time.
 func (c *Cache[K, S]) Delete(key K, at time.Time) bool {
 	i := c.instant(at)
 	var freed *waiter[K]
@@ -321,8 +315,7 @@ func (c *Cache[K, S]) keepTombstone(key K) {
 }
 
 // UpdateTime sets the global time to at, the local start time of a completed full
-// relist. It ignores earlier times than the current one. It drops the tombstones up to
-// at and wakes the waiters that it answers, a hundred at a time and outside the lock.
+// relist. It ignores earlier times than the current one.
 func (c *Cache[K, S]) UpdateTime(at time.Time) {
 	i := c.instant(at)
 	c.mu.Lock()
@@ -350,8 +343,8 @@ func (c *Cache[K, S]) UpdateTime(at time.Time) {
 	}
 }
 
-// All yields the present entries in no particular order. It holds no lock, so entries
-// written meanwhile may appear in their old or new form.
+// All yields the present entries in no particular order. Entries written meanwhile may
+// appear in their old or new form.
 func (c *Cache[K, S]) All() iter.Seq2[K, Entry[S]] {
 	return func(yield func(K, Entry[S]) bool) {
 		for key := range c.Keys() {
@@ -362,7 +355,7 @@ func (c *Cache[K, S]) All() iter.Seq2[K, Entry[S]] {
 	}
 }
 
-// Keys yields the present keys in no particular order, without a lock.
+// Keys yields the present keys in no particular order.
 func (c *Cache[K, S]) Keys() iter.Seq[K] {
 	return func(yield func(K) bool) {
 		for n := range c.nodes.all() {
@@ -376,9 +369,8 @@ func (c *Cache[K, S]) Keys() iter.Seq[K] {
 // Len returns the number of present entries.
 func (c *Cache[K, S]) Len() int { return int(c.present.Load()) }
 
-// Close ends every wait with ErrClosed, and every Watch loop once it has yielded its
-// pending entries. Writes are then refused, but reads still work. A second Close is a
-// no-op.
+// Close ends waits with ErrClosed, and Watch loops. All writes are then refused, but
+// reads still work. A second Close is a no-op.
 func (c *Cache[K, S]) Close() {
 	c.mu.Lock()
 	if !c.closed {

@@ -28,9 +28,8 @@ func free(o statuscache.Options[string]) *statuscache.Cache[string, string] {
 	return statuscache.New[string](o)
 }
 
-// Histories drive the cache and its model; each states the outcome that
-// matters.
-func TestNoWriteTakesBackWhatIsNewer(t *testing.T) {
+// Histories of the cache and its model, each with the outcome that matters.
+func TestOlderWritesAreRefused(t *testing.T) {
 	type step struct {
 		do   string // set, fail, delete, time
 		key  string
@@ -114,8 +113,8 @@ func TestNoWriteTakesBackWhatIsNewer(t *testing.T) {
 	}
 }
 
-// No time beyond MaxSkew is taken, so a status stamped an hour ahead cannot
-// block its key for an hour.
+// Times beyond MaxSkew are refused, so a status stamped an hour ahead does not block
+// its key for an hour.
 func TestTimeAheadOfTheClockIsRefused(t *testing.T) {
 	clock := clocktesting.NewFakeClock(t0)
 	for _, tt := range []struct {
@@ -155,8 +154,7 @@ func TestTimeAheadOfTheClockIsRefused(t *testing.T) {
 	}
 }
 
-// Merge sees the last status that came without an error, never that of a
-// deleted key.
+// Merge gets the last status without an error, never that of a deleted key.
 func TestMergeSeesTheLastStatusWithoutError(t *testing.T) {
 	c := free(statuscache.Options[string]{Merge: func(old, new string) string { return old + new }})
 	for i, s := range []struct {
@@ -175,7 +173,6 @@ func TestMergeSeesTheLastStatusWithoutError(t *testing.T) {
 	}
 }
 
-// No lock is held when the caller's Merge panics.
 func TestPanicOfMergeLeavesNoLock(t *testing.T) {
 	c := free(statuscache.Options[string]{Merge: func(old, new string) string { panic("merge") }})
 	c.Set("k", "a", nil, t1)
@@ -189,8 +186,7 @@ func TestPanicOfMergeLeavesNoLock(t *testing.T) {
 	}
 }
 
-// What Get says of a key is never older than what it said before, while its
-// deletion is forgotten for a global time.
+// Get's Modified never decreases while a global time replaces a tombstone.
 func TestGetNeverGoesBack(t *testing.T) {
 	c := free(statuscache.Options[string]{})
 	done := make(chan struct{})
@@ -216,7 +212,7 @@ func TestGetNeverGoesBack(t *testing.T) {
 	}
 }
 
-// All yields present entries only, and the loop's body may write.
+// All yields only present entries, and the loop may write.
 func TestAllYieldsPresentEntries(t *testing.T) {
 	c := free(statuscache.Options[string]{})
 	for i := range 9 {
@@ -234,8 +230,8 @@ func TestAllYieldsPresentEntries(t *testing.T) {
 	}
 }
 
-// GetNewerThan returns an entry with the later of its own time and the global time.
-func TestGetNewerThanTellsTheGlobalTime(t *testing.T) {
+// The entry's Modified is the later of its own time and the global time.
+func TestGetNewerThanReturnsTheGlobalTime(t *testing.T) {
 	c := statuscache.New[string](statuscache.Options[int]{})
 	c.Set("a", 1, nil, t0)
 	c.UpdateTime(t0.Add(2))
@@ -247,7 +243,7 @@ func TestGetNewerThanTellsTheGlobalTime(t *testing.T) {
 	}
 }
 
-// They are kept once a key, and freed by the global time.
+// A key has at most one tombstone, which the global time frees.
 func TestTombstonesLastUntilTheGlobalTime(t *testing.T) {
 	c := free(statuscache.Options[string]{})
 	for i := range 100 {
@@ -269,8 +265,8 @@ func TestTombstonesLastUntilTheGlobalTime(t *testing.T) {
 	}
 }
 
-// A zero stamp is refused like any other of 292 years before the making of the
-// cache: on a real clock it is a stamp that somebody forgot.
+// A zero time is refused like any other of 292 years before the creation of the cache.
+// On a real clock it is a forgotten timestamp.
 func TestZeroStampIsRefused(t *testing.T) {
 	c := statuscache.New[string](statuscache.Options[string]{Clock: clocktesting.NewFakeClock(t0)})
 	for _, stamp := range []time.Time{{}, t0.AddDate(-293, 0, 0)} {

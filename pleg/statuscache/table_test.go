@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The table holds what a map holds, while it grows and shrinks.
-func TestTableIsAMap(t *testing.T) {
+// The table behaves like a map while it grows and shrinks.
+func TestTableAgreesWithMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table, model := &table[int, int]{}, map[int]*version[int]{}
 		table.init()
@@ -57,8 +57,7 @@ func TestTableIsAMap(t *testing.T) {
 	})
 }
 
-// A table stays in proportion to its keys while it grows and shrinks, and is
-// made anew only for that.
+// A table's size stays proportional to its keys, and it is rebuilt only for that.
 func TestTableFollowsItsKeys(t *testing.T) {
 	table := &table[int, int]{}
 	table.init()
@@ -88,9 +87,8 @@ func TestTableFollowsItsKeys(t *testing.T) {
 	}
 }
 
-// Readers read while keys are written, deleted and forgotten. What is known of
-// a key never gets older, and what was deleted is not seen again under a later
-// time.
+// While keys are written, deleted and forgotten, concurrent readers see no older entry,
+// and no deleted one under a later time.
 func TestReadersWithoutLockSeeNoStepBack(t *testing.T) {
 	c := New[int](Options[int64]{MaxSkew: -1})
 	const keys, writes = 8, 4000

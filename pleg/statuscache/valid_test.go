@@ -2,8 +2,8 @@ package statuscache
 
 import "fmt"
 
-// Valid checks what the type comment of Cache numbers, as far as one moment
-// shows it, and that its indexes agree, for the tests from outside.
+// Valid checks the numbered invariants of Cache, as far as one moment shows them, and
+// the consistency of its indexes.
 func (c *Cache[K, S]) Valid() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// GetNewerThan returns the entry of key once its Modified is later than min. If it
-// already is, GetNewerThan returns at once without allocating, even if ctx is done. The
-// entry may be unchanged; to wait for a change use WaitFor or Watch. The error is the
-// context's or ErrClosed.
+// GetNewerThan returns the entry of key once its Modified is later than min, and at
+// once if it already is, even if ctx is done. The entry may be unchanged; to wait for a
+// change use WaitFor or Watch. The error is the context's or ErrClosed.
 func (c *Cache[K, S]) GetNewerThan(ctx context.Context, key K, min time.Time) (Entry[S], error) {
 	i := c.instant(min)
 	for {
@@ -26,8 +25,8 @@ func (c *Cache[K, S]) GetNewerThan(ctx context.Context, key K, min time.Time) (E
 }
 
 // WaitFor returns the entry of key once ok accepts it. It calls ok at once, and again
-// after each write, deletion or later global time, on the calling goroutine and without
-// a lock. ok may miss short-lived states. The error is the context's or ErrClosed.
+// after each write, deletion or later global time. ok may miss short-lived states. The
+// error is the context's or ErrClosed.
 //
 // A running Generator of package pleg looks at the pod each time WaitFor has waited for
 // WaitLimit since the last look, so ok also sees changes without an event.

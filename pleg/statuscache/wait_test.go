@@ -10,9 +10,8 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// The table has what ends a wait that began at t3 on a key with an entry of t2,
-// and what does not.
-func TestWaitEndsByWhatIsNewerOnly(t *testing.T) {
+// Whether each operation ends a wait for data after t3, on a key with an entry of t2.
+func TestGetNewerThanEndsOnlyByNewerData(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		do   func(c *statuscache.Cache[string, string], cancel func())
@@ -74,8 +73,7 @@ type answered struct {
 	err error
 }
 
-// A global time, a write and Close end all the waits they answer, however many
-// there are.
+// A global time, a write and Close end any number of waits that they answer.
 func TestAllWaitsEndTogether(t *testing.T) {
 	const waiters = 1050
 	for name, end := range map[string]func(c *statuscache.Cache[string, string]){
@@ -105,8 +103,8 @@ func TestAllWaitsEndTogether(t *testing.T) {
 	}
 }
 
-// A hit answers at once, even under a context that is over, and after Close.
-func TestHitAnswersUnderAnyContext(t *testing.T) {
+// A hit answers at once, even with a context that is done or after Close.
+func TestHitIgnoresContextAndClose(t *testing.T) {
 	c := free(statuscache.Options[string]{})
 	c.Set("a", "x", nil, t2)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -123,8 +121,8 @@ func TestHitAnswersUnderAnyContext(t *testing.T) {
 	}
 }
 
-// No min, however early, is answered by a cache that knows nothing.
-// (kubernetes#120941: a miss answered as "no containers")
+// An empty cache answers no wait, however early its min. (kubernetes#120941: a miss
+// answered as "no containers")
 func TestEmptyCacheAnswersNoWait(t *testing.T) {
 	for _, min := range []time.Time{{}, time.Time{}.Add(-time.Hour), time.Time{}.AddDate(-1000, 0, 0), t0} {
 		c := free(statuscache.Options[string]{})
@@ -139,8 +137,8 @@ func TestEmptyCacheAnswersNoWait(t *testing.T) {
 	}
 }
 
-// WaitFor sees the writes that change the answer, and ends with the context,
-// and with Close.
+// WaitFor sees the writes that change the answer, and ends with the context and with
+// Close.
 func TestWaitForSeesEveryWriteThatCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := free(statuscache.Options[string]{AcceptEqual: true})
@@ -185,8 +183,8 @@ func TestWaitForSeesEveryWriteThatCounts(t *testing.T) {
 	})
 }
 
-// A wait that is freed while its context ends has its answer, whichever of the
-// two it sees first.
+// A wait freed while its context ends returns its answer, regardless of which it sees
+// first.
 func TestWaitFreedWhileItsContextEnds(t *testing.T) {
 	for range 64 {
 		c := free(statuscache.Options[string]{})
@@ -204,8 +202,7 @@ func TestWaitFreedWhileItsContextEnds(t *testing.T) {
 	}
 }
 
-// endsMeanwhile is a context that is over as soon as somebody waits for its end,
-// and meanwhile does something.
+// endsMeanwhile is a context that runs a function and ends when its Done is called.
 type endsMeanwhile struct {
 	context.Context
 	do func()

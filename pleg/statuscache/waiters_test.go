@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// One that is set after a wait has looked and before it has begun is not slept
-// through; nor is a write.
+// A global time or a write between a wait's lookup and its registration ends it.
 func TestGlobalTimeBeforeTheWaitEndsIt(t *testing.T) {
 	t1, t2 := second(1), second(2)
 	over, cancel := context.WithCancel(t.Context())
@@ -38,9 +37,9 @@ func TestGlobalTimeBeforeTheWaitEndsIt(t *testing.T) {
 	}
 }
 
-// A wait for what is newer than a time does not end with that time, and is not
-// overdue before it: newer is strictly after.
-func TestTimeItselfFreesNoWait(t *testing.T) {
+// A wait for data newer than a time does not end at that time and is not overdue before
+// it.
+func TestWaitEndsStrictlyAfterItsTime(t *testing.T) {
 	t0, t2, t3, t4 := second(0), second(2), second(3), second(4)
 	c := New[string](Options[string]{MaxSkew: -1})
 	w := &waiter[string]{key: "a", min: c.instant(t2), done: make(chan struct{}), asked: t0}

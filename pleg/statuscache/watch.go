@@ -9,9 +9,8 @@ import (
 
 // Watch yields every present entry, and then the latest entry of each key written or
 // deleted since, with Present false for a deletion. A slow loop may miss intermediate
-// states, and keys that come and go, but never the latest state. Its memory is bounded
-// by the number of keys. A later global time is not a change. Watch does not make a
-// Generator look at pods, unlike WaitFor.
+// states, and keys that come and go, but never the latest state. A later global time is
+// not a change. Unlike WaitFor, Watch does not make a Generator look at pods.
 //
 // Each loop starts afresh. It ends at once with ctx, and after Close once it has
 // yielded its pending entries.

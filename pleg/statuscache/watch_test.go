@@ -9,9 +9,9 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// A snapshot, changes, a deletion; a key that came and went while the loop
-// slept is not told.
-func TestWatchSkipsWhatCameAndWent(t *testing.T) {
+// A snapshot, changes and a deletion. A key that came and went while the loop slept is
+// not yielded.
+func TestWatchSkipsKeysThatCameAndWent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := free(statuscache.Options[string]{})
 		c.Set("a", "1", nil, t1)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a sleeping loop costs does not grow with what passes.
+// A sleeping loop's memory does not grow with the number of changes.
 func TestSleepingWatchHoldsOneEntryPerKey(t *testing.T) {
 	c := New[string](Options[string]{MaxSkew: -1})
 	for i := range 10 {
