@@ -101,15 +101,15 @@ func TestHelpOfCrashcurveFitsATerminal(t *testing.T) {
 	programtest.FitsTerminal(t, stdout.String())
 }
 
-// What cannot be written is no success: neither the tables nor the help.
+// Unwritable output is an error, for the tables and the help.
 func TestUnprintedTableIsAnError(t *testing.T) {
 	for _, args := range [][]string{nil, {"-h"}, {"-mix", "0.5"}} {
 		programtest.FullDisk(t, exitUnwritten, args...)
 	}
 }
 
-// Whoever started the program in another folder than the own one, as "go -C" does,
-// finds the picture.
+// The printed path is absolute, so users find the picture even if the program ran in
+// another folder, as with "go -C".
 func TestPictureIsAnnouncedWithItsWholePath(t *testing.T) {
 	p := programtest.New(t, "-o", "curves.svg")
 	p.Dir = t.TempDir()
@@ -159,7 +159,7 @@ func TestPicturesHaveTheirFormatAndSize(t *testing.T) {
 
 	wellFormed(t, draw("one.SVG", "-mix", "0.5"))
 
-	// What could have no place on an axis.
+	// Values that may not fit on an axis.
 	wellFormed(t, draw("odd.svg", "-policy", "<&>=1ms/1ms", "-policy", "1ms/5m,free=1000", "-policy", "1m/1m", "-until", "87600h", "-log", "xy"))
 	wellFormed(t, draw("flat.svg", "-policy", "5m/5m", "-until", "1s"))
 	wellFormed(t, draw("none.svg", "-policy", "1s/1s", "-mix", "0", "-pods", "1", "-run", "87600h", "-log", "xy"))

@@ -59,13 +59,13 @@ func (f *figure) subtitle() string {
 		run, same := f.run(1)
 		end := "end after " + picture.Duration(run)
 		if !same {
-			end = "end when the legend says"
+			end = "end after the times in the legend"
 		}
 		return fmt.Sprintf("Restarts of all %d pods: %d crash at once, %d %s", f.pods, crashing.Pods, others.Pods, end)
 	}
 	switch run, same := f.run(0); {
 	case !same:
-		return "Restarts of one pod; the legend says how long its runs last"
+		return "Restarts of one pod; the legend has the length of its runs"
 	case run > 0:
 		return "Restarts of one pod that runs for " + picture.Duration(run) + " each time"
 	}
@@ -93,7 +93,7 @@ func (f *figure) requestsTitle(averaged string) string {
 		}
 	}
 	if len(outside) > 0 {
-		text += "; none of " + strings.Join(outside, ", ")
+		text += "; none for " + strings.Join(outside, ", ")
 	}
 	return text
 }

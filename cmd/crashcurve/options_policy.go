@@ -135,7 +135,7 @@ func (p *namedPolicy) set(key, value string) error {
 	case "reset", "run":
 		d, err := preset.Duration(value, 0)
 		if key == "reset" && err == nil && d == 0 {
-			return fmt.Errorf("%s is not above 0; without it the preset's, or %s, is meant", value, picture.Duration(backoff.CrashLoop().ResetAfter))
+			return fmt.Errorf("%s is not above 0; without reset the preset's applies, or %s", value, picture.Duration(backoff.CrashLoop().ResetAfter))
 		}
 		if key == "run" {
 			p.run = &d

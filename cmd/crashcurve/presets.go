@@ -30,11 +30,11 @@ func presetHelp() string {
 	const indent = "\n                   "
 	var b strings.Builder
 	for _, p := range preset.All() {
-		says := p.Says
+		text := p.Text
 		if p.Refused != "" {
-			says = "refused: " + p.Refused
+			text = "refused: " + p.Refused
 		}
-		text := strings.ReplaceAll(says+"\n("+p.Source+")", "\n", indent)
+		text = strings.ReplaceAll(text+"\n("+p.Source+")", "\n", indent)
 		fmt.Fprintf(&b, "  %-15s  %s\n", p.Name, text)
 	}
 	return b.String()
@@ -49,7 +49,7 @@ func parsePreset(name string) (p preset.Preset, found bool, err error) {
 	case i < 0:
 		return p, false, nil
 	case all[i].Refused != "":
-		return p, true, fmt.Errorf("%s cannot be said exactly: %s", name, strings.ReplaceAll(all[i].Refused, "\n", " "))
+		return p, true, fmt.Errorf("%s cannot be expressed exactly: %s", name, strings.ReplaceAll(all[i].Refused, "\n", " "))
 	}
 	return all[i], true, nil
 }

@@ -110,7 +110,7 @@ func TestPresetsHaveTheDelaysOfTheirSystems(t *testing.T) {
 	}
 }
 
-// What a Policy cannot say is refused with the reason, and not approximated.
+// A preset that a Policy cannot express is refused with the reason, not approximated.
 func TestInexactPresetsAreRefused(t *testing.T) {
 	refused := 0
 	for _, p := range preset.All() {
@@ -121,11 +121,11 @@ func TestInexactPresetsAreRefused(t *testing.T) {
 		}
 		if p.Refused != "" {
 			refused++
-			if want := p.Name + " cannot be said exactly: " + strings.ReplaceAll(p.Refused, "\n", " "); !strings.Contains(stderr.String(), want) {
+			if want := p.Name + " cannot be expressed exactly: " + strings.ReplaceAll(p.Refused, "\n", " "); !strings.Contains(stderr.String(), want) {
 				t.Errorf("says %s, want %s", &stderr, want)
 			}
-		} else if err := p.Policy.Validate(); err != nil || p.Says == "" {
-			t.Errorf("%s: %q, %v", p.Name, p.Says, err)
+		} else if err := p.Policy.Validate(); err != nil || p.Text == "" {
+			t.Errorf("%s: %q, %v", p.Name, p.Text, err)
 		}
 		if p.Source == "" {
 			t.Errorf("%s has no source", p.Name)
@@ -158,7 +158,7 @@ func TestSystemdIsSetAsAUnitIs(t *testing.T) {
 	}
 }
 
-// What a unit sets does not undo the other options, in whatever order they come.
+// A unit's settings keep the other options, in any order.
 func TestOptionsOfSystemdHaveNoOrder(t *testing.T) {
 	a, errA := parsePolicy("systemd,factor=3,max=10s,RestartSec=1s")
 	b, errB := parsePolicy("systemd,RestartSec=1s,max=10s,factor=3")

@@ -59,8 +59,8 @@ func (f *figure) excessTitle() string {
 // runRows adds the length of each curve's runs, unless it is 0 for all.
 func (f *figure) runRows(t *table) {
 	if f.mixed {
-		for g, what := range []string{"crash at once", "end with success"} {
-			t.row(what, func(i int) string {
+		for g, end := range []string{"crash at once", "end with success"} {
+			t.row(end, func(i int) string {
 				group := f.curves[i].Groups[g]
 				return fmt.Sprintf("%d pods, runs of %s", group.Pods, picture.Duration(group.Run))
 			})

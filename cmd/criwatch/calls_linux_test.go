@@ -18,8 +18,8 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// What criwatch asks of the runtime, and the CPU time that it takes, for each
-// container that is created, starts, exits and is removed, one after the other.
+// Counts criwatch's calls to the runtime, and their CPU time, for each container that
+// is created, starts, exits and is removed, one after the other.
 func TestIntegrationCallsPerExit(t *testing.T) {
 	d := newKubelet(t)
 	const exits = 40

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# A containerd of its own to try criwatch on: built from source through the Go
-# module proxy, with its own root, state, socket and cgroup parent. No Docker, no
-# image registry, no CNI: pods use the host's network and a busybox image made
-# here. Needs root, Go, and Debian's runc and busybox-static, which it installs if
-# they are missing.
+# Runs a separate containerd to try criwatch on, built from source through the Go
+# module proxy, with its own root, state, socket and cgroup parent. It needs no
+# Docker, image registry or CNI, because pods use the host's network and a busybox
+# image made here. It needs root, Go, and Debian's runc and busybox-static, which it
+# installs if they are missing.
 #
 #   containerd.sh up       build if need be, start unless it runs, print the socket
 #   containerd.sh kill     kill containerd with -9; its containers go on
-#   containerd.sh down     leave no process, mount, cgroup or file, but the build
+#   containerd.sh down     remove all processes, mounts, cgroups and files but the build
 #   containerd.sh all [COMMAND…]   up, run COMMAND (the integration tests) with
 #                          CRI_SOCKET, CRI_IMAGE, CRI_CGROUP and CRI_CONTROL, down
 #
-# CRI_HOME is where it lives (/var/tmp/criwatch), XDG_CACHE_HOME/criwatch has the
+# CRI_HOME is its folder (/var/tmp/criwatch). XDG_CACHE_HOME/criwatch holds the
 # build.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -19,10 +19,10 @@ type line struct {
 	before    bool      // happened before this program began
 
 	// Only in a ContainerDied.
-	exit   *pleg.ExitDetails // nil if the runtime did not report the exit's details
-	source pleg.ExitSource   // how the exit was found
-	told   time.Time         // the timestamp of the runtime's event of the exit; zero without one
-	lost   int               // exits dropped before this one because the output was stuck for too long
+	exit      *pleg.ExitDetails // nil if the runtime did not report the exit's details
+	source    pleg.ExitSource   // how the exit was found
+	eventTime time.Time         // the timestamp of the runtime's event of the exit; zero without one
+	lost      int               // exits dropped before this one because the output was stuck for too long
 }
 
 // sandbox reports whether the line is about a pod's sandbox.
@@ -41,8 +41,8 @@ func (l line) late() (late time.Duration, ok bool) {
 // report, which leaves out the runtime's own share. ok is false if the runtime sent no
 // event.
 func (l line) lateSinceEvent() (late time.Duration, ok bool) {
-	if l.exit == nil || l.told.IsZero() || l.before {
+	if l.exit == nil || l.eventTime.IsZero() || l.before {
 		return 0, false
 	}
-	return l.at.Sub(l.told), true
+	return l.at.Sub(l.eventTime), true
 }

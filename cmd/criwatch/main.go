@@ -87,8 +87,8 @@ var errBadState = errors.New("nothing was restarted")
 // restartContainers connects to the runtime and restarts containers until ctx ends.
 // Slow readers of the output or the log do not hold it up.
 func restartContainers(ctx context.Context, o *options, stdout, stderr io.Writer, colour bool) error {
-	out, said := printer.New(), printer.New() // two, so that unread output holds up no message
-	rows, notes := newRowWriter(o.format, out.To(stdout), colour), said.To(stderr)
+	out, messages := printer.New(), printer.New() // two, so that unread output holds up no message
+	rows, notes := newRowWriter(o.format, out.To(stdout), colour), messages.To(stderr)
 	log := slog.New(slog.NewTextHandler(notes, nil))
 	for _, text := range append(o.warnings, policyfile.Notes(o.policy.resolution, o.policy.Called)...) {
 		log.Info(text)
@@ -128,7 +128,7 @@ func restartContainers(ctx context.Context, o *options, stdout, stderr io.Writer
 		}
 		return nil
 	})
-	for _, p := range []*printer.Printer{out, said} {
+	for _, p := range []*printer.Printer{out, messages} {
 		p.EndWithin(time.Second)
 		p.Finish(nil)
 	}

@@ -90,7 +90,7 @@ func TestRuntimeIsFoundWithoutItsEndpoint(t *testing.T) {
 	}
 }
 
-// Whatever stands in the way of the first connection, the error says what to do.
+// Every error of the first connection suggests a remedy.
 func TestErrorsOfTheFirstConnectionSayWhatToDo(t *testing.T) {
 	folder, err := os.MkdirTemp("", "cri") // t.TempDir may be too long for a socket
 	if err != nil {
@@ -121,7 +121,7 @@ func TestErrorsOfTheFirstConnectionSayWhatToDo(t *testing.T) {
 	}()
 	for socket, want := range map[string]string{
 		filepath.Join(folder, "none"): "; is a runtime running? -endpoint names its socket\n",
-		folder:                        "; that is no socket: -endpoint names the runtime's\n",
+		folder:                        "; this is not a socket; -endpoint names the runtime's\n",
 		stale:                         "connection refused; is the runtime running? -endpoint names its socket\n",
 		other:                         "; is it the socket of a CRI runtime? -endpoint names another\n",
 	} {
@@ -133,7 +133,7 @@ func TestErrorsOfTheFirstConnectionSayWhatToDo(t *testing.T) {
 			}
 		}
 	}
-	if got := adviceOf(fmt.Errorf("connect: %w", syscall.EACCES), "unix:///none"); got != "; it takes root: try sudo" {
+	if got := adviceOf(fmt.Errorf("connect: %w", syscall.EACCES), "unix:///none"); got != "; opening it takes root, so try sudo" {
 		t.Errorf("no permission: %q", got)
 	}
 }

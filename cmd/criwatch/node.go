@@ -21,7 +21,7 @@ import (
 type node struct {
 	client  cri.RuntimeServiceClient
 	runtime string // its name, after greet
-	told    told
+	ended   eventTimes
 
 	trouble chan struct{} // holds a token after new trouble
 

@@ -54,8 +54,8 @@ var knownSockets = []string{
 }
 
 // findEndpoint returns the first known socket that exists, or containerd's.
-func findEndpoint(there func(path string) bool) string {
-	i := slices.IndexFunc(knownSockets, there)
+func findEndpoint(exists func(path string) bool) string {
+	i := slices.IndexFunc(knownSockets, exists)
 	if i < 0 {
 		i = len(knownSockets) - 1
 	}
@@ -108,15 +108,15 @@ func adviceOf(err error, endpoint string) string {
 	file, _ := os.Stat(strings.TrimPrefix(endpoint, "unix://"))
 	switch {
 	case file != nil && file.Mode().Type() != fs.ModeSocket:
-		return "; that is no socket: -endpoint names the runtime's"
+		return "; this is not a socket; -endpoint names the runtime's"
 	case errors.Is(err, fs.ErrNotExist):
 		return "; is a runtime running? -endpoint names its socket"
 	case errors.Is(err, fs.ErrPermission):
-		return "; it takes root: try sudo"
+		return "; opening it takes root, so try sudo"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "; is the runtime running? -endpoint names its socket"
 	case grpcstatus.Code(err) == codes.Unimplemented:
-		return "; it may be containerd with its CRI plugin off: look for disabled_plugins in /etc/containerd/config.toml"
+		return "; the CRI plugin of containerd may be off; look for disabled_plugins in /etc/containerd/config.toml"
 	case grpcstatus.Code(err) == codes.Unavailable, grpcstatus.Code(err) == codes.DeadlineExceeded:
 		return "; is it the socket of a CRI runtime? -endpoint names another"
 	}

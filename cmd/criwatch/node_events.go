@@ -65,7 +65,7 @@ func (n *node) event(e *cri.ContainerEventResponse) pleg.RuntimeEvent[string, *s
 	out.Pod = sandbox.Id
 	switch {
 	case out.Type == pleg.RuntimeEventStopped:
-		n.told.note(e.ContainerId, out.At)
+		n.ended.note(e.ContainerId, out.At)
 	case out.Type == pleg.RuntimeEventDeleted && e.ContainerId == sandbox.Id:
 		n.setLeaving(sandbox.Id)
 	}

@@ -249,8 +249,8 @@ func TestEventsAreTranslated(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"a1", "a"} {
-		if at := n.told.take(id); at.Before(begun) || at.After(time.Now()) {
-			t.Errorf("an event has told the end of %s at %v", id, at)
+		if at := n.ended.take(id); at.Before(begun) || at.After(time.Now()) {
+			t.Errorf("the event of %s has the time %v", id, at)
 		}
 	}
 

@@ -16,13 +16,12 @@ import (
 const usage = `Usage: criwatch [flags]
 
 Watches a CRI runtime (containerd, CRI-O) and prints lifecycle events of its
-containers: started, died with an exit code, removed. A pod's sandbox is one of
-its containers. Opening the runtime's socket usually takes root. Without
--endpoint it is that of containerd, CRI-O, cri-dockerd, k3s, k0s or MicroK8s,
-whichever is there.
+containers, such as starts, exits and removals. A pod's sandbox counts as a
+container. Without -endpoint criwatch looks for the socket of CRI-O,
+cri-dockerd, k3s, k0s, MicroK8s or containerd. Opening it usually takes root.
 
-A line has the time, the event, NAMESPACE/POD, CONTAINER/ATTEMPT, the exit code,
-when it happened, and how long ago:
+A line shows the time, the event, NAMESPACE/POD, CONTAINER/ATTEMPT, the exit
+code, the time of the event in the runtime, and its age:
 
   00:41:24.304  ContainerDied  default/web-0  app/2  exit 137 Error at
       00:41:24.111 (193.0 ms ago)
@@ -31,12 +30,12 @@ criwatch follows the runtime's event stream, and checks it against a full list
 every -evented-period. Without a stream, or with -poll, it lists everything
 every -relist-period. It reconnects when the runtime restarts.
 
-With -restart criwatch starts exited containers again, as a kubelet does: the
-next attempt in the same sandbox, after a delay of 10s that doubles with every
-exit in a row up to 5m. FILE says which containers, by which restartPolicy and
-restartPolicyRules, and with which delays; an empty object, {}, restarts all of
-them always. Each change is a line, as kubectl get pods -w prints them. Do not
-use it beside a kubelet, which restarts its containers itself.
+With -restart criwatch restarts exited containers, as a kubelet does. It starts
+the next attempt in the same sandbox, after a delay of 10s that doubles with
+every exit in a row, up to 5m. The file selects the containers and sets their
+restartPolicy, restartPolicyRules and delays; an empty object, {}, restarts all
+containers always. Each change is a line, as from kubectl get pods -w. Do not
+use -restart beside a kubelet, which restarts its containers itself.
 
 Events, and at the end counters, go to standard output; problems with the
 runtime go to standard error. SIGINT or SIGTERM ends criwatch; a second signal
@@ -45,7 +44,7 @@ ends it at once.
 
 const moreUsage = `
 Exit codes:
-  0  a signal or -for has ended it
+  0  ended by a signal or -for
   1  no runtime answers at the start
   2  a flag, the file of -restart or the state is wrong; nothing was restarted
   3  the output or the final state cannot be written
@@ -91,16 +90,16 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.DurationVar(&o.evented, "evented-period", 300*time.Second, "`time` between full lists with an event stream")
 	flags.Group("The runtime")
 	flags.StringVar(&o.format, "format", "text", "`format` of the output: text, or json with one object per line\n")
-	flags.DurationVar(&o.stats, "stats", 0, "`time` between two prints of the counters; 0: only at the end")
-	flags.DurationVar(&o.limit, "for", 0, "`time` to run; 0: no limit")
+	flags.DurationVar(&o.stats, "stats", 0, "`time` between prints of the counters; 0 prints them only at the end")
+	flags.DurationVar(&o.limit, "for", 0, "`time` to run; 0 means no limit")
 	flags.Group("The run")
 	var rate float64
 	var burst int
-	flags.StringVar(&o.restart, "restart", "", "`file` with policies, or - for standard input: restart containers")
-	flags.StringVar(&o.state, "state", "", "`folder` that keeps what was decided for the next criwatch -restart")
-	flags.Float64Var(&rate, "rate", 0, "most `restarts` per second, all containers together (default: unlimited)")
+	flags.StringVar(&o.restart, "restart", "", "restart containers by the policies of this `file`, or - for standard input")
+	flags.StringVar(&o.state, "state", "", "`folder` that keeps the decisions for the next criwatch -restart")
+	flags.Float64Var(&rate, "rate", 0, "most `restarts` per second, of all containers together\n(default: unlimited)")
 	flags.IntVar(&burst, "burst", 1, "`restarts` that -rate allows at once")
-	flags.BoolVar(&o.explain, "explain", false, "print after each exit what follows from it, and why, rule by rule")
+	flags.BoolVar(&o.explain, "explain", false, "print the decision after each exit, and the result of every rule")
 	flags.Group("Restarting")
 	err := flags.Parse(args, stdout)
 	given := flags.Given()

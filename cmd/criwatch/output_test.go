@@ -22,7 +22,7 @@ func someLines() []line {
 	died := func(code int32, reason string, known time.Time) line {
 		return line{
 			at: t0, event: pleg.ContainerDied, pod: pod, meta: meta, container: app, name: "app", attempt: 3,
-			happened: t0.Add(-20 * time.Millisecond), exit: &pleg.ExitDetails{Code: code, Reason: reason}, source: pleg.ExitSeenByEvent, told: known,
+			happened: t0.Add(-20 * time.Millisecond), exit: &pleg.ExitDetails{Code: code, Reason: reason}, source: pleg.ExitSeenByEvent, eventTime: known,
 		}
 	}
 	before := died(0, "Completed", time.Time{})
@@ -105,7 +105,7 @@ func TestJSONLineOfEveryEvent(t *testing.T) {
 	}
 }
 
-// Whatever a runtime calls things, it cannot steer the terminal or add a line.
+// A runtime's names cannot steer the terminal or add a line.
 func TestNamesOfARuntimeCannotSteerTheTerminal(t *testing.T) {
 	const evil = "\x1b[2J\x1b]0;title\a\r\nforged\u009b2J\u202e\x7f\xff"
 	meta := &cri.PodSandboxMetadata{Namespace: evil, Name: evil, Uid: evil}

@@ -126,9 +126,9 @@ func (r *recorder) check(t checker, done map[string]fate) {
 		reported[l.container] = append(reported[l.container], l)
 	}
 	for id, lines := range reported {
-		_, ours := done[lines[0].pod] // containerd replays the events that nobody has read
+		_, ours := done[lines[0].pod] // containerd replays unread events
 		if _, ok := done[id]; ours && !ok {
-			t.Errorf("an event of a container that nobody made: %v %s", lines[0].event, id)
+			t.Errorf("an event of an unknown container: %v %s", lines[0].event, id)
 		}
 	}
 	unknown := 0

@@ -16,20 +16,20 @@ import (
 //
 // A reporter is not safe for concurrent use.
 type reporter struct {
-	cache  *statuscache.Cache[string, *status]
-	exits  func() (pleg.Exit[string], bool) // the next exit, if any
-	told   func(container string) time.Time // the timestamp of the exit's event; zero without one
-	now    func() time.Time
-	begun  time.Time
-	report func(line)
+	cache     *statuscache.Cache[string, *status]
+	exits     func() (pleg.Exit[string], bool) // the next exit, if any
+	eventTime func(container string) time.Time // the timestamp of the exit's event; zero without one
+	now       func() time.Time
+	begun     time.Time
+	report    func(line)
 
 	pods map[string]*podView
 	due  map[string][]pleg.Exit[string] // by pod; each comes with an event of its pod
 }
 
-func newReporter(cache *statuscache.Cache[string, *status], exits func() (pleg.Exit[string], bool), told func(string) time.Time, now func() time.Time, report func(line)) *reporter {
+func newReporter(cache *statuscache.Cache[string, *status], exits func() (pleg.Exit[string], bool), eventTime func(string) time.Time, now func() time.Time, report func(line)) *reporter {
 	return &reporter{
-		cache: cache, exits: exits, told: told, now: now, begun: now(), report: report,
+		cache: cache, exits: exits, eventTime: eventTime, now: now, begun: now(), report: report,
 		pods: map[string]*podView{}, due: map[string][]pleg.Exit[string]{},
 	}
 }
@@ -84,11 +84,11 @@ func (r *reporter) catchUp(pod string) *podMeta {
 	delete(r.due, pod)
 	for _, id := range slices.Sorted(maps.Keys(p.containers)) {
 		switch c := p.containers[id]; {
-		case c.there && c.state <= pleg.StateCreated:
+		case c.cached && c.state <= pleg.StateCreated:
 			r.step(pod, p, id, stageCreated)
 		case c.state == pleg.StateRunning:
 			r.step(pod, p, id, stageStarted)
-		case !c.there && c.stage == stageDied:
+		case !c.cached && c.stage == stageDied:
 			r.step(pod, p, id, stageRemoved)
 		}
 	}
@@ -101,9 +101,9 @@ func (r *reporter) end(pod string, p *podView, x pleg.Exit[string]) {
 	c := p.container(x.Container)
 	l := line{event: pleg.ContainerDied, pod: pod, meta: p.meta, container: x.Container, source: x.Source, lost: x.Lost}
 	if x.Source == pleg.ExitSeenByEvent {
-		l.told = r.told(x.Container)
+		l.eventTime = r.eventTime(x.Container)
 	}
-	l.happened = l.told
+	l.happened = l.eventTime
 	if x.Known {
 		l.exit, l.happened = &x.Details, x.Details.Finished
 		c.name, c.attempt = x.Details.Name, uint32(x.Details.Attempt)

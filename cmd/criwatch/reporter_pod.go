@@ -23,7 +23,7 @@ type containerView struct {
 	created time.Time
 	started time.Time
 	stage   stage
-	there   bool // in the cache, at the last look
+	cached  bool // in the cache, at the last look
 	state   pleg.State
 }
 
@@ -46,7 +46,7 @@ func (r *reporter) look(pod string) *podView {
 		r.pods[pod] = p
 	}
 	for _, c := range p.containers {
-		c.there, c.state = false, pleg.StateUnknown
+		c.cached, c.state = false, pleg.StateUnknown
 	}
 	entry := r.cache.Get(pod)
 	if !entry.Present || entry.Status == nil {
@@ -54,7 +54,7 @@ func (r *reporter) look(pod string) *podView {
 	}
 	for _, s := range entry.Status.Containers() {
 		c := p.container(s.ID)
-		c.there, c.state = true, s.State
+		c.cached, c.state = true, s.State
 	}
 	if s := entry.Status.sandbox; s != nil {
 		p.meta = s.Metadata
@@ -81,7 +81,7 @@ func (p *podView) container(id string) *containerView {
 // container stays until its exit is reported.
 func (r *reporter) forget(pod string, p *podView) {
 	maps.DeleteFunc(p.containers, func(id string, c *containerView) bool {
-		return !c.there && (c.stage == stageNothing || c.stage == stageRemoved)
+		return !c.cached && (c.stage == stageNothing || c.stage == stageRemoved)
 	})
 	if len(p.containers) == 0 {
 		delete(r.pods, pod)

@@ -169,9 +169,9 @@ func (m *reportModel) ended(t *rapid.T, pod, id string) {
 	}
 }
 
-// Whatever is merged and late: every exit that the generator yields is reported once,
-// with its code, and in order with the container's other events; so is every removal,
-// unless it was merged with all before it.
+// Every exit from the generator is reported once, with its code, in order with the
+// container's other events, even if events are merged or late. So is every removal,
+// unless it was merged with all earlier events.
 func TestReporterReportsEveryExitOnce(t *testing.T) {
 	merges, early := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -300,8 +300,8 @@ func keys[V any](m map[string]V) map[string]bool {
 	return all
 }
 
-// What came and went without ever being in the cache is reported at the next PodSync,
-// of its pod or of all, once.
+// A container that came and went between two updates of the cache is reported once, at
+// the next PodSync of its pod or of all pods.
 func TestExitKnownOnlyFromAnEventIsReported(t *testing.T) {
 	for _, sync := range []string{"p", ""} {
 		m := newReportModel()

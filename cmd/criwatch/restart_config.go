@@ -15,7 +15,7 @@ import (
 
 // errNoConfig means that the runtime does not reveal the configuration of its
 // containers.
-var errNoConfig = errors.New("the runtime does not tell its configuration (containerd does)")
+var errNoConfig = errors.New("the runtime does not return the configuration (containerd does)")
 
 // A verboseInfo is containerd's verbose info of a container or sandbox. It is a JSON
 // text with the whole request that created it, under the protocol's field names. The
@@ -70,22 +70,22 @@ func containerConfigOf(info map[string]string) (*cri.ContainerConfig, error) {
 // bytes in later ones, which JSON encodes in base64. The variables of the process tell
 // them apart.
 func (v verboseInfo) envs() ([]*cri.KeyValue, error) {
-	var told []struct{ Key, Value string }
+	var entries []struct{ Key, Value string }
 	if text, ok := v.Config["envs"]; ok {
-		if err := json.Unmarshal(text, &told); err != nil {
+		if err := json.Unmarshal(text, &entries); err != nil {
 			return nil, fmt.Errorf("its configuration: envs: %w", err)
 		}
 	}
 	var envs []*cri.KeyValue
-	for i, e := range told {
-		if slices.ContainsFunc(told[i+1:], func(later struct{ Key, Value string }) bool { return later.Key == e.Key }) {
+	for i, e := range entries {
+		if slices.ContainsFunc(entries[i+1:], func(later struct{ Key, Value string }) bool { return later.Key == e.Key }) {
 			continue // the last one of a name counts
 		}
 		value := []byte(e.Value)
 		if !slices.Contains(v.RuntimeSpec.Process.Env, e.Key+"="+e.Value) {
 			var err error
 			if value, err = base64.StdEncoding.DecodeString(e.Value); err != nil || !slices.Contains(v.RuntimeSpec.Process.Env, e.Key+"="+string(value)) {
-				return nil, fmt.Errorf("variable %s is another than it was run with: %w", e.Key, errNoConfig)
+				return nil, fmt.Errorf("variable %s differs from the container's: %w", e.Key, errNoConfig)
 			}
 		}
 		envs = append(envs, &cri.KeyValue{Key: e.Key, Value: value})

@@ -246,8 +246,8 @@ func TestPolicyThatMatchesLaterRestartsWhatHasExited(t *testing.T) {
 	}
 }
 
-// What the state says is to be started may run already: nothing is started, and no turn
-// is taken, before its pod was looked at.
+// A restart due by the state may have been made already. Nothing is started, and no turn
+// is taken, before criwatch has looked at the pod.
 func TestRestoredRestartWaitsForALook(t *testing.T) {
 	for _, runs := range []bool{false, true} {
 		f := newFake(t)

@@ -34,7 +34,7 @@ func (l *crashLoop) sweep() {
 // lookAt updates the tasks of a pod from the cache, because other programs may start
 // and remove containers.
 func (l *crashLoop) lookAt(pod string) {
-	there := map[string]bool{}
+	names := map[string]bool{}
 	entry := l.cache.Get(pod)
 	if entry.Present && entry.Status == nil {
 		return // not inspected yet
@@ -44,7 +44,7 @@ func (l *crashLoop) lookAt(pod string) {
 		slices.SortFunc(all, func(a, b *containerStatus) int { return compareAttempts(a, b) })
 		for _, c := range all {
 			name := c.GetMetadata().GetName()
-			there[name] = true
+			names[name] = true
 			k, ok := l.keyOf(pod, name)
 			if !ok || l.policy.of(k) == nil {
 				continue
@@ -65,7 +65,7 @@ func (l *crashLoop) lookAt(pod string) {
 			continue
 		}
 		t.seen = true
-		if !there[k.Name] && !t.busy {
+		if !names[k.Name] && !t.busy {
 			t.gone = true
 			l.print(t)
 			delete(l.tasks, k)

@@ -205,8 +205,8 @@ func TestKilledAtAnyStepActsOnceOnEachExit(t *testing.T) {
 	}
 }
 
-// What exits while criwatch is away is restarted when it is back, once, and after the
-// wait that is left; the failures in a row go on.
+// criwatch restarts containers that exited while it was away, once, after the rest of
+// their wait, and continues their failures in a row.
 func TestStateGoesOnAfterAKill(t *testing.T) {
 	f := newFake(t)
 	f.runPod("p")
@@ -369,7 +369,8 @@ func TestContainerInAnUnknownStateIsStoppedFirst(t *testing.T) {
 	}
 }
 
-// What cannot be started again is said so once, and tried again if that may help.
+// A container that cannot be restarted is reported once, and tried again if that may
+// help.
 func TestContainerThatCannotBeStartedIsReported(t *testing.T) {
 	f := newFake(t)
 	for _, pod := range []string{"lost", "gone", "bad"} {
@@ -447,8 +448,8 @@ containers:
 	}
 }
 
-// Nobody reads the output and the log, as in a pager: containers are restarted all the
-// same. When the reader is gone, criwatch ends.
+// Containers restart even while the output and the log are unread, as in a pager. When
+// the reader is gone, criwatch ends.
 func TestUnreadOutputStopsNoRestart(t *testing.T) {
 	f := newFake(t)
 	f.runPod("p")
@@ -586,7 +587,7 @@ func TestForeignStateIsRefused(t *testing.T) {
 	}
 	good := `{"version":1,` + string(sealed.State[1:]) // which has no checksum
 	for _, x := range []struct{ old, new, want string }{
-		{`"runtime":"fake"`, `"runtime":"other"`, "it is of other on machine "},
+		{`"runtime":"fake"`, `"runtime":"other"`, "it belongs to other on machine "},
 		{`"version":1`, `"version":3`, "version is 3, this release reads up to 2"},
 		{`"version":1`, `"version":2,"crc32":"0","state":{}`, "damaged or edited"},
 		{`"position":{`, `"posture":{`, "position: must be given"},

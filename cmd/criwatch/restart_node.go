@@ -13,9 +13,9 @@ import (
 
 // Reasons not to restart a container although its runtime answers.
 var (
-	errSuperseded = errors.New("another attempt is there")
-	errGone       = errors.New("it is gone")
-	errNotReady   = errors.New("its sandbox is not ready")
+	errSuperseded = errors.New("another attempt exists")
+	errGone       = errors.New("the container is gone")
+	errNotReady   = errors.New("the sandbox is not ready")
 )
 
 // restart starts the attempt after the exited one and returns its container id. It acts

@@ -17,7 +17,7 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// A key is its text, whatever is in its names, and no two have the same.
+// A key is its text, with any names, and no two keys have the same text.
 func TestKeysAreToldApartByTheirText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[a-z/%2F ]{0,4}`)
@@ -92,8 +92,8 @@ func TestPacerKeepsToItsRate(t *testing.T) {
 	}
 }
 
-// What a runtime tells of a container's environment is text or base64, as its CRI has
-// it; what the container was run with says which.
+// A runtime returns a container's environment as text or base64, depending on its CRI.
+// The environment of the container's process shows which.
 func TestVariablesAreThoseOfTheOldAttempt(t *testing.T) {
 	info := func(config, env string) map[string]string {
 		return map[string]string{"info": `{"config": ` + config + `, "runtimeSpec": {"process": {"env": ` + env + `}}}`}
@@ -192,7 +192,7 @@ ns/web-0/app                       Removed                2 (1m30s ago)    -    
 	}
 }
 
-// Whatever a runtime calls things, it cannot steer the terminal or add a line.
+// A runtime's names cannot steer the terminal or add a line.
 func TestNamesInTheTableCannotSteerTheTerminal(t *testing.T) {
 	const evil = "\x1b[2J\r\nforged"
 	x := task{key: key{evil, evil, evil, evil}, container: evil}

@@ -131,7 +131,7 @@ func (f *policyFields) read(at string, found *policyfile.Findings) policyEntry {
 	e.container, e.curve = f.Container.Read(at, found)
 	for i, rule := range e.container.Rules {
 		if rule.Action == backoff.ActionRestartAll {
-			found.Add(fmt.Sprintf("%s.restartPolicyRules[%d].action", at, i), string(rule.Action), "must be Restart or GiveUp: a pod's init containers would run again first, and a runtime does not tell which those are")
+			found.Add(fmt.Sprintf("%s.restartPolicyRules[%d].action", at, i), string(rule.Action), "must be Restart or GiveUp: a pod's init containers would run again first, and a runtime does not tell which these are")
 		}
 	}
 	return e

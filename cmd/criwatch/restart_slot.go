@@ -13,7 +13,7 @@ const mostStarts = 8
 const slowStart = 5 * time.Second
 
 // errNoTurn means that a slow start has lost its turn.
-var errNoTurn = errors.New("other starts have their turns")
+var errNoTurn = errors.New("no turn is free")
 
 // A slot is held by a start under way, together with a turn of the pacer, which is
 // reserved until the start takes it. A slow start loses both.

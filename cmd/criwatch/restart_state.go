@@ -86,7 +86,7 @@ type savedTask struct {
 func (st *restartState) valid(node identity) error {
 	switch {
 	case st.Node != node:
-		return fmt.Errorf("it is of %s on machine %s at %s, this is %s on machine %s at %s",
+		return fmt.Errorf("it belongs to %s on machine %s at %s; this is %s on machine %s at %s",
 			st.Node.Runtime, st.Node.Machine, st.Node.Endpoint, node.Runtime, node.Machine, node.Endpoint)
 	case st.Position == nil:
 		return errors.New("position: must be given")

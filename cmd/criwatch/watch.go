@@ -49,7 +49,7 @@ func newWatch(n *node, o *options, exits pleg.ExitOptions[string], out writer, l
 func (w *watch) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	r := newReporter(w.cache, w.exits.TryNext, w.node.told.take, time.Now, func(l line) {
+	r := newReporter(w.cache, w.exits.TryNext, w.node.ended.take, time.Now, func(l line) {
 		if w.print(l) != nil {
 			stop()
 		}

@@ -41,7 +41,7 @@ func build(ctx context.Context) (site, error) {
 	if err := s.addExamples(filepath.Join(folder, "testdata")); err != nil {
 		return nil, err
 	}
-	s.sayWhatItIs(ctx, folder)
+	s.addAbout(ctx, folder)
 	root, err := goCommand(ctx, folder, nil, "env", "GOROOT")
 	if err != nil {
 		return nil, err
@@ -101,8 +101,8 @@ func goCommand(ctx context.Context, folder string, env []string, args ...string)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 2 * time.Second
 	err := cmd.Run()
-	if said := strings.TrimSpace(stderr.String()); err != nil && said != "" {
-		err = errors.New(said)
+	if message := strings.TrimSpace(stderr.String()); err != nil && message != "" {
+		err = errors.New(message)
 	}
 	if err != nil {
 		return "", fmt.Errorf("go %s: %w", args[0], err)
@@ -115,9 +115,9 @@ const kubernetes = "1.37"
 
 const repository = "https://github.com/restartkit/restart"
 
-// sayWhatItIs writes the Kubernetes version and the page's commit into the page.
+// addAbout writes the Kubernetes version and the page's commit into the page.
 // Without git or outside a clone it writes only the repository.
-func (s site) sayWhatItIs(ctx context.Context, folder string) {
+func (s site) addAbout(ctx context.Context, folder string) {
 	source, link := strings.TrimPrefix(repository, "https://"), repository
 	if commit, ok := git(ctx, folder, "rev-parse", "HEAD"); ok {
 		source, link = source+" at "+commit[:min(12, len(commit))], repository+"/tree/"+commit

@@ -19,14 +19,14 @@ import (
 
 const usage = `Usage: playground [flags]
 
-Builds the page and serves it on this machine, until it is interrupted. Open the
-address that it prints. The page makes no request once it is loaded: what you
-enter into it stays in it, and in the links that you copy from it.
+Builds the page and serves it on this machine until interrupted. Open the
+printed address. Once loaded, the page makes no request; your input stays in the
+page and in the links that you copy from it.
 `
 
 const moreUsage = `
-The page is built by the go command from the folder of this program, so that has
-to be there. The first time takes a while.
+The go command builds the page from the source folder of this program, so that
+folder must exist. The first build takes a while.
 
 Exit codes:
   0  interrupted, or the files of -o are written
@@ -62,7 +62,7 @@ type options struct {
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	var o options
 	set := flags.New("playground", usage, moreUsage)
-	set.StringVar(&o.address, "addr", usualAddress, "`host:port` to listen on; port 0 takes any")
+	set.StringVar(&o.address, "addr", usualAddress, "`host:port` to listen on; port 0 picks a free one")
 	set.StringVar(&o.output, "o", "", "`folder` to write the page's files to, instead of serving them")
 	set.Group("Flags")
 	if err := set.Parse(args, stdout); err != nil {

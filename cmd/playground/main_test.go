@@ -113,7 +113,7 @@ func TestForeignFilesAreNotOverwritten(t *testing.T) {
 	}
 }
 
-// Nobody takes the files of -o for complete.
+// An interrupted -o is an error, so its files do not pass for complete.
 func TestInterruptedFilesAreAnError(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
@@ -195,7 +195,7 @@ func TestPageNamesItsKubernetesAndCommit(t *testing.T) {
 		if err := s.addStatic(); err != nil {
 			t.Fatal(err)
 		}
-		s.sayWhatItIs(t.Context(), folder)
+		s.addAbout(t.Context(), folder)
 		return string(s["index.html"])
 	}
 	outside := t.TempDir()

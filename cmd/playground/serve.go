@@ -134,7 +134,7 @@ func (s site) mayWrite(folder string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		if _, err := os.Lstat(filepath.Join(folder, name)); err == nil {
-			return fmt.Errorf("-o: %s exists, and is not of the playground, which has %s beside it; choose another folder", filepath.Join(folder, name), programFile)
+			return fmt.Errorf("-o: %s exists without %s beside it, so playground did not write it; choose another folder", filepath.Join(folder, name), programFile)
 		}
 	}
 	return nil

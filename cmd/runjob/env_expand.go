@@ -36,7 +36,7 @@ func resolve(machine []string, own *expander, c batch.Container) (argv, env []st
 // Manifests stay far below the limit, and processes accept less.
 const mostExpanded = 4 << 20
 
-var errExpanded = errors.New("its command and variables are too long once every $(NAME) is replaced")
+var errExpanded = errors.New("the command and variables are too long after every $(NAME) is replaced")
 
 // expander replaces variables in the texts of one container.
 type expander struct {

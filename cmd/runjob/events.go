@@ -45,7 +45,7 @@ func newRecorder(o *options, job string, resumed bool) (*recorder, error) {
 		return r, nil
 	}
 	if info, err := os.Stat(o.events); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("-events: %s is not a regular file, and whoever reads it could hold up the run", o.events)
+		return nil, fmt.Errorf("-events: %s is not a regular file; its reader could hold up the run", o.events)
 	}
 	if err := o.checkEvents(); err != nil {
 		return nil, err
@@ -154,12 +154,12 @@ func (r *recorder) begin(at time.Time, resumed bool) error {
 	if r == nil {
 		return nil
 	}
-	what := timeline.Began
+	kind := timeline.Began
 	if resumed {
-		what = timeline.Resumed
+		kind = timeline.Resumed
 	}
 	r.begun = true
-	r.add(timeline.Event{Time: at, What: what})
+	r.add(timeline.Event{Time: at, Kind: kind})
 	if r.err == nil {
 		return nil
 	}
@@ -176,7 +176,7 @@ func (r *recorder) end(at time.Time, reason string) error {
 		return nil
 	}
 	if r.begun { // else the file may end in a torn line, unreadable with another behind it
-		r.add(timeline.Event{Time: at, What: timeline.Ended, Reason: reason})
+		r.add(timeline.Event{Time: at, Kind: timeline.Ended, Reason: reason})
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -191,8 +191,8 @@ func (r *recorder) end(at time.Time, reason string) error {
 }
 
 // about returns an event about the pod.
-func (p *podRun) about(what timeline.What, at time.Time) timeline.Event {
-	e := timeline.Event{Time: at, What: what, Pod: p.pod.Name, UID: p.pod.UID, Attempt: p.attempt}
+func (p *podRun) about(kind timeline.Kind, at time.Time) timeline.Event {
+	e := timeline.Event{Time: at, Kind: kind, Pod: p.pod.Name, UID: p.pod.UID, Attempt: p.attempt}
 	if p.index >= 0 {
 		index := p.index
 		e.Index = &index
@@ -237,7 +237,7 @@ func (r *recorder) changes(c changes, spec *batch.JobSpec, now time.Time) {
 		events = append(events, p.run.about(timeline.Created, now))
 	}
 	for _, condition := range c.conditions {
-		events = append(events, timeline.Event{Time: condition.LastTransitionTime, What: timeline.Condition,
+		events = append(events, timeline.Event{Time: condition.LastTransitionTime, Kind: timeline.Condition,
 			Condition: string(condition.Type), Status: string(condition.Status), Reason: string(condition.Reason), Message: condition.Message})
 	}
 	r.add(events...)
@@ -265,7 +265,7 @@ func (e *ending) events(spec *batch.JobSpec, now time.Time) []timeline.Event {
 		return []timeline.Event{event}
 	}
 	index := d.Index
-	return []timeline.Event{event, {Time: at, What: timeline.IndexFailed, Index: &index}}
+	return []timeline.Event{event, {Time: at, Kind: timeline.IndexFailed, Index: &index}}
 }
 
 // setExit describes how a pod failed by the container that the failure policy matched,

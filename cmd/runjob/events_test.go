@@ -19,8 +19,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// told returns the events of a file in one line each, without times and UIDs, by pod.
-func told(t *testing.T, file string) (lines []string, events []timeline.Event) {
+// eventLines returns the events of a file in one line each, without times and UIDs, by pod.
+func eventLines(t *testing.T, file string) (lines []string, events []timeline.Event) {
 	t.Helper()
 	events, torn, err := readEvents(file)
 	if err != nil || torn {
@@ -56,7 +56,7 @@ esac
 `), "backoffLimitPerIndex: 2", "backoffLimitPerIndex: 2\n  podFailurePolicy:\n    rules:\n    - action: Count\n      onExitCodes: {operator: In, values: [3]}", 1)
 	p := start(t, manifest, "-backoff", "20ms", "-events", file, "-")
 	p.Done(exitFailed)
-	lines, events := told(t, file)
+	lines, events := eventLines(t, file)
 	want := `"event":"began","job":"test"}
 "event":"indexFailed","job":"test","index":2}
 "event":"condition","job":"test","condition":"FailureTarget","status":"True","reason":"FailedIndexes","message":"Job has failed indexes"}
@@ -99,7 +99,7 @@ func TestEventsOfRestartsAndDisruptions(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "events")
 	start(t, plainPods("backoffLimit: 2", "restartPolicy: OnFailure", "exit 7"), "-backoff", "20ms", "-events", file, "-").Done(exitFailed)
-	lines, events := told(t, file)
+	lines, events := eventLines(t, file)
 	text := strings.Join(lines, "\n")
 	for _, want := range []string{
 		`"event":"restarted","job":"plain","pod":"plain-1","attempt":1,"container":"main","exitCode":7,"wait":"20ms","why":"restart 1 of the container"}`,
@@ -119,7 +119,7 @@ func TestEventsOfRestartsAndDisruptions(t *testing.T) {
 	p.Err.Says("created (index 0, attempt 2)", 1)
 	gate.open(t)
 	p.Done(exitComplete)
-	lines, _ = told(t, file)
+	lines, _ = eventLines(t, file)
 	if text := strings.Join(lines, "\n"); !strings.Contains(text, `"event":"deleted","job":"test","pod":"test-0-1","index":0,"attempt":1,"reason":"DisruptionTarget"}`) || strings.Contains(text, "plain") {
 		t.Error(text)
 	}
@@ -150,13 +150,13 @@ test $JOB_COMPLETION_INDEX != 1 || test "$FAILURES" -ge 1`)
 	torn.Close()
 	gate.open(t)
 	start(t, manifest, args...).Done(exitComplete)
-	_, events := told(t, file)
-	whats := make(map[timeline.What]int)
+	_, events := eventLines(t, file)
+	kinds := make(map[timeline.Kind]int)
 	for _, e := range events {
-		whats[e.What]++
+		kinds[e.Kind]++
 	}
-	if whats[timeline.Began] != 1 || whats[timeline.Resumed] != 1 || whats[timeline.Ended] != 1 || whats[timeline.Succeeded] < 4 || whats[timeline.Started] < 5 {
-		t.Errorf("%v", whats)
+	if kinds[timeline.Began] != 1 || kinds[timeline.Resumed] != 1 || kinds[timeline.Ended] != 1 || kinds[timeline.Succeeded] < 4 || kinds[timeline.Started] < 5 {
+		t.Errorf("%v", kinds)
 	}
 	c := timeline.Layout(events)
 	if c.Attempts != 5 || c.Outcomes[timeline.OutcomeSucceeded] != 4 || c.Outcomes[timeline.OutcomeFailed] != 1 || c.Outcomes[timeline.OutcomeUnfinished] == 0 {
@@ -218,7 +218,7 @@ func TestTimelinesHaveTheirFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	cut := filepath.Join(dir, "cut.SVG")
-	if said := draw("-o", cut, file); said != "runjob timeline: the last line is torn off, and left out\nrunjob timeline: wrote "+cut+"\n" {
+	if said := draw("-o", cut, file); said != "runjob timeline: the last line is incomplete and left out\nrunjob timeline: wrote "+cut+"\n" {
 		t.Error(said)
 	}
 	check(cut)
@@ -266,7 +266,7 @@ func TestRunThatNeverBeganDoesNotEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, events := told(t, file); len(events) != 3 || events[2].What != timeline.Ended {
+	if _, events := eventLines(t, file); len(events) != 3 || events[2].Kind != timeline.Ended {
 		t.Errorf("%+v", events)
 	}
 }
@@ -283,7 +283,7 @@ func TestTornEventsMakeRoomForANewRun(t *testing.T) {
 	if err := r.end(time.Now(), ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, events := told(t, file); len(events) != 2 {
+	if _, events := eventLines(t, file); len(events) != 2 {
 		t.Errorf("%+v", events)
 	}
 }
@@ -367,7 +367,7 @@ func TestUnwrittenEventIsReportedAtTheEnd(t *testing.T) {
 	}
 	r.file.Close()
 	for range 3 {
-		r.add(timeline.Event{What: timeline.Started})
+		r.add(timeline.Event{Kind: timeline.Started})
 	}
 	if err := r.end(time.Now(), ""); err == nil || !strings.HasPrefix(err.Error(), "-events: ") || strings.Count(err.Error(), "\n") > 1 {
 		t.Errorf("error %v", err)

@@ -68,7 +68,7 @@ func runjob(args []string, stdout, stderr io.Writer) int {
 	if old != nil {
 		if _, finished := old.Job.Status.Finished(); finished {
 			if o.timeline != "" {
-				fmt.Fprintln(stderr, "runjob: the Job has finished before; \"runjob timeline\" draws what -events wrote then")
+				fmt.Fprintln(stderr, "runjob: the Job had already finished; \"runjob timeline\" draws a file of -events")
 			}
 			return conclude(stdout, stderr, terminal.Colours(stdout), old.Job, nil)
 		}

@@ -12,7 +12,7 @@ import (
 func TestWrongSourcesAreNamedWithTheirPath(t *testing.T) {
 	for source, want := range map[string]string{
 		"env: [{name: A, valueFrom: {}}]":                                                                      "env[0].valueFrom: invalid value: must have fieldRef, secretKeyRef or configMapKeyRef",
-		"env: [{name: A, value: x, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]":                        "env[0].valueFrom: invalid value: must not be there beside a value",
+		"env: [{name: A, value: x, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]":                        "env[0].valueFrom: invalid value: must be absent beside a value",
 		"env: [{name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}, secretKeyRef: {name: x, key: z}}}]": "env[0].valueFrom: invalid value: must have only one source",
 		"env: [{name: A, valueFrom: {secretKeyRef: {key: z}}}]":                                                "env[0].valueFrom.secretKeyRef.name: required",
 		"env: [{name: A, valueFrom: {configMapKeyRef: {name: z}}}]":                                            "env[0].valueFrom.configMapKeyRef.key: required",

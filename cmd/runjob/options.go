@@ -16,11 +16,11 @@ const usage = `Usage: runjob [flags] MANIFEST
        runjob timeline EVENTS -o FILE
 
 Runs the batch/v1 Job of a YAML or JSON file (- for standard input) on this
-machine: every container is a process, images are ignored. Retries, delays, pod
-failure policy and limits are those of Kubernetes. Events and the output of the
-processes go to standard error, the final status to standard output.
+machine. Each container runs as a process; images are ignored. Retries, delays,
+pod failure policy and limits are those of Kubernetes. Events and the output of
+the processes go to standard error, the final status to standard output.
 
-The first SIGINT, SIGTERM or SIGHUP suspends the Job and terminates its pods,
+The first SIGINT, SIGTERM or SIGHUP suspends the Job and terminates its pods;
 the second kills them. No process outlives runjob, even if runjob is killed.
 `
 
@@ -62,19 +62,19 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.Subcommands = []string{"timeline"}
 	flags.StringVar(&o.reading.Job, "job", "", "`name` of the Job or CronJob to run, if the file has several")
 	flags.Var(&o.reading.Set, "set", "`field=value` that overrides a field of the Job's spec, such as\nmaxFailedIndexes=5; repeatable")
-	flags.Var(&o.reading.Validate, "validate", "what to do about unknown and duplicate fields, as with kubectl: a `level`,\nstrict, warn or ignore")
+	flags.Var(&o.reading.Validate, "validate", "`level` of validation for unknown and duplicate fields, as with kubectl:\nstrict, warn or ignore")
 	flags.Var(&o.reading.envFiles, "env-file", "`file` of NAME=VALUE lines for secretKeyRef, configMapKeyRef and envFrom;\nrepeatable")
 	flags.Group("The manifest")
 	flags.DurationVar(&o.backoff, "backoff", 10*time.Second, "`delay` before a failed pod is replaced; doubles with every further\nfailure")
 	flags.DurationVar(&o.maxBackoff, "max-backoff", 10*time.Minute, "longest `delay`")
-	flags.Var(&o.disruptions, "disrupt", "`index@delay` after which the pod of the index is disrupted, as by a node\ndrain: 3@500ms; repeatable")
-	flags.StringVar(&o.state, "state", "", "`folder` for the state of the run: the same command resumes an ended run")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "run nothing; print whether the Job is valid, what in it is likely a\nmistake, and the worst case")
+	flags.Var(&o.disruptions, "disrupt", "`index@delay` that disrupts the pod of the index after the delay, as a\nnode drain does, such as 3@500ms; repeatable")
+	flags.StringVar(&o.state, "state", "", "`folder` for the state of the run, from which the same command resumes it")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "run nothing; print whether the Job is valid, its likely mistakes, and\nthe worst case")
 	flags.Group("The run")
 	flags.BoolVar(&o.explain, "explain", false, "print for each failed pod which rule matched, and why the others did not")
 	flags.BoolVar(&o.colours, "colours", false, "keep the colours of the processes' output; other control characters are\nalways shown as \\x1b and the like")
-	flags.StringVar(&o.events, "events", "", "`file` for what happens, a JSON object per line; a run that -state resumes\nappends to it. Fields: time, event (began, resumed, created, started,\nrestarted, succeeded, failed, deleted, terminated, indexFailed,\ncondition, ended), job, pod, uid, index, attempt, container, exitCode,\nsignal, condition, status, reason, message, rule, ruleName, action,\ncounted, wait, why")
-	flags.StringVar(&o.timeline, "timeline", "", "`file` for a picture of the run, drawn at its end: .svg or .html;\n\"runjob timeline\" draws what -events wrote")
+	flags.StringVar(&o.events, "events", "", "`file` for events, one JSON object per line; a run that -state resumes\nappends to it. Fields: time, event (began, resumed, created, started,\nrestarted, succeeded, failed, deleted, terminated, indexFailed,\ncondition, ended), job, pod, uid, index, attempt, container, exitCode,\nsignal, condition, status, reason, message, rule, ruleName, action,\ncounted, wait, why")
+	flags.StringVar(&o.timeline, "timeline", "", "`file` for a picture of the run, .svg or .html, drawn at its end;\n\"runjob timeline\" draws a file of -events")
 	flags.Group("The output")
 	err := flags.Parse(args, stdout)
 	switch {

@@ -12,9 +12,9 @@ import (
 	"github.com/restartkit/restart/cmd/internal/programtest"
 )
 
-// While nobody reads what runjob prints, however much that is, the Job goes on: a
-// noisy process is held up, no other is, and restarts and replacements come when
-// they are due. A signal ends all within the grace period.
+// The Job goes on while runjob's output is unread, at any length. Only a noisy process
+// is held up; restarts and replacements come when they are due. A signal ends all
+// processes within the grace period.
 func TestJobRunsWhileNobodyReads(t *testing.T) {
 	t.Parallel()
 	for grace, seconds := range map[string]string{"by the grace period": "2", "by a second signal": "3600"} {

@@ -90,9 +90,10 @@ func readEvents(path string) (events []timeline.Event, torn bool, err error) {
 
 const timelineUsage = `Usage: runjob timeline EVENTS -o FILE
 
-Draws the run that -events wrote down, also one that was cut off or goes on: a
-row for each index, a bar for each attempt. Above 200 indexes those with the
-most attempts have a row each, and the others are in groups.
+Draws a run from its file of -events, even if the run still goes on or was cut
+off. Each index is a row, and each attempt a bar. Above 200 indexes, failed
+indexes and those with the most attempts come first, up to 120 of them with a
+row each; the others form groups.
 `
 
 const timelineMore = `
@@ -106,7 +107,7 @@ Exit codes:
 func drawEvents(args []string, stdout, stderr io.Writer) int {
 	var output string
 	set := flags.New("runjob timeline", timelineUsage, timelineMore)
-	set.StringVar(&output, "o", "", "`file` to draw: .svg, or .html, which zooms and tells more")
+	set.StringVar(&output, "o", "", "`file` to draw: .svg, or .html, which zooms and shows more")
 	set.Group("Flags")
 	var files []string
 	err := set.Parse(args, stdout)
@@ -139,7 +140,7 @@ func drawEvents(args []string, stdout, stderr io.Writer) int {
 	case len(events) == 0:
 		return complain(fmt.Errorf("%s: no events", files[0]), exitBad)
 	case torn:
-		fmt.Fprintln(stderr, "runjob timeline: the last line is torn off, and left out")
+		fmt.Fprintln(stderr, "runjob timeline: the last line is incomplete and left out")
 	}
 	whole, err := writeChart(output, timeline.Layout(events))
 	if err != nil {

@@ -139,7 +139,7 @@ func (c *container) start(prefix string, run int, stop <-chan struct{}) (*proces
 		if _, ok := err.(*process.StartError); err == nil || ok {
 			return p, err
 		}
-		h.shortage.Do(func() { h.event(pod.Name, "waits, as others may: %v", err) })
+		h.shortage.Do(func() { h.event(pod.Name, "cannot start yet: %v; other pods may wait for the same reason", err) })
 		select {
 		case <-time.After(shortage.Delay(failures)):
 		case <-stop:

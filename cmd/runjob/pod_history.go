@@ -40,8 +40,8 @@ func (h history) over(spec *batch.PodSpec) (over bool, at time.Time) {
 	return true, at
 }
 
-// unasked leaves out processes that exited after a signal of their own run.
-func (h history) unasked() history {
+// withoutSignalled leaves out processes that exited after a signal of their own run.
+func (h history) withoutSignalled() history {
 	kept := make(history, len(h))
 	for container, exits := range h {
 		kept[container] = slices.DeleteFunc(slices.Clone(exits), func(e exit) bool { return e.Stopped })

@@ -78,7 +78,7 @@ end one
 	}
 }
 
-// What a shell would say of the same command.
+// Exit codes are those of a shell for the same command.
 func TestExitCodesAreThoseOfAShell(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string, mode os.FileMode) string {

@@ -165,7 +165,7 @@ func (r *report) ended(e ending, spec *batch.JobSpec) {
 	if e.wait > 0 && !spec.Suspend {
 		next = "; replaced in " + terminal.Wait(e.wait)
 	}
-	r.event(p.Name, "failed: %s; %s%s", howEnded(&p.Status), verdict(d, spec, r.counted), next)
+	r.event(p.Name, "failed: %s; %s%s", endText(&p.Status), verdict(d, spec, r.counted), next)
 	if !r.explain {
 		return
 	}

@@ -24,15 +24,15 @@ func lastLine(p *pod) string {
 	}
 	switch {
 	case killed && p.run.graceOver():
-		return fmt.Sprintf("ended: %s, after the grace period of %v", howEnded(s), p.run.grace)
+		return fmt.Sprintf("ended: %s, after the grace period of %v", endText(s), p.run.grace)
 	case s.Phase == batch.PodSucceeded:
 		return "ended: succeeded"
 	}
-	return "ended: " + howEnded(s)
+	return "ended: " + endText(s)
 }
 
-// howEnded lists the failures of a pod's containers.
-func howEnded(s *batch.PodStatus) string {
+// endText lists the failures of a pod's containers.
+func endText(s *batch.PodStatus) string {
 	if s.Reason != "" {
 		return s.Reason
 	}

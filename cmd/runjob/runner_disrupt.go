@@ -42,9 +42,9 @@ func (d disruptions) check(spec *batch.JobSpec) error {
 	for _, one := range d {
 		switch {
 		case indexed && one.index >= int(*spec.Completions):
-			return fmt.Errorf("-disrupt: there is no index %d, the Job has %d from 0 on", one.index, *spec.Completions)
+			return fmt.Errorf("-disrupt: no index %d: the Job has %d, from 0 on", one.index, *spec.Completions)
 		case !indexed && one.index > 0:
-			return fmt.Errorf("-disrupt: there is no index %d, the Job is NonIndexed: 0 stands for any of its pods", one.index)
+			return fmt.Errorf("-disrupt: no index %d: the Job is NonIndexed, so 0 stands for any of its pods", one.index)
 		}
 	}
 	return nil

@@ -54,8 +54,8 @@ func TestOnlyTheGivenIndexIsDisrupted(t *testing.T) {
 		t.Error(text)
 	}
 	for _, test := range []struct{ manifest, wrong, want string }{
-		{manifest, "3@0s", "runjob: standard input: -disrupt: there is no index 3, the Job has 3 from 0 on\n"},
-		{plainPods("", "restartPolicy: Never", "exit 0"), "1@0s", "runjob: standard input: -disrupt: there is no index 1, the Job is NonIndexed: 0 stands for any of its pods\n"},
+		{manifest, "3@0s", "runjob: standard input: -disrupt: no index 3: the Job has 3, from 0 on\n"},
+		{plainPods("", "restartPolicy: Never", "exit 0"), "1@0s", "runjob: standard input: -disrupt: no index 1: the Job is NonIndexed, so 0 stands for any of its pods\n"},
 		{manifest, "-1@0s", "must be INDEX@DELAY"},
 		{manifest, "1", "must be INDEX@DELAY"},
 		{manifest, "1@", "must be INDEX@DELAY"},

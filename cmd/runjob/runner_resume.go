@@ -60,7 +60,7 @@ func (r *runner) resume(old *state) (live []*pod, err error) {
 		case p.ended():
 			r.restore(p)
 		case p.DeletionTimestamp.IsZero():
-			live = append(live, r.rerun(p, past[p.UID].unasked()))
+			live = append(live, r.rerun(p, past[p.UID].withoutSignalled()))
 		case p.tracked():
 			r.add(p, past[p.UID])
 			p.run.lose()
@@ -70,7 +70,7 @@ func (r *runner) resume(old *state) (live []*pod, err error) {
 	}
 	for _, s := range old.Suspended {
 		p := s.pod()
-		live = append(live, r.rerun(p, past[p.UID].unasked()))
+		live = append(live, r.rerun(p, past[p.UID].withoutSignalled()))
 	}
 	return live, nil
 }
@@ -105,7 +105,7 @@ func (s *state) check(m *manifest) field.Errors {
 	job, old := m.Job, s.Job
 	if job.Name != old.Name || job.Namespace != old.Namespace {
 		return field.Errors{{Field: "metadata.name", Type: field.Invalid, Value: job.Namespace + "/" + job.Name,
-			Detail: "the state is that of " + old.Namespace + "/" + old.Name + anotherFolder}}
+			Detail: "the state belongs to " + old.Namespace + "/" + old.Name + anotherFolder}}
 	}
 	var errs field.Errors
 	errors.As(job.Spec.ValidateUpdate(&old.Spec), &errs)

@@ -20,8 +20,7 @@ setsid sleep 1000 &
 wait
 `
 
-// Whatever ends it, no process is left, and pods that were ended do not count as
-// failed.
+// Every end of runjob ends all processes. Pods that it ended do not count as failed.
 func TestInterruptedJobLeavesNoProcess(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(signal.String(), func(t *testing.T) {
@@ -100,7 +99,7 @@ while :; do sleep 0.05; done
 	}
 }
 
-// What a process leaves behind ends with its pod, while the Job goes on.
+// Processes left behind end with their pod, while the Job goes on.
 func TestStraysEndWithTheirPod(t *testing.T) {
 	t.Parallel()
 	p := start(t, job(2, 30, `

@@ -194,7 +194,7 @@ func TestPodsOfAKilledGuardRunAgainUncounted(t *testing.T) {
 		if out := p.Out.String(); !strings.Contains(out, "\n  failed: 3\n") || lines(dir+"/log") != 9 {
 			t.Errorf("%d attempts:\n%s", lines(dir+"/log"), out)
 		}
-		if text := p.Err.String(); strings.Count(text, "has ended (killed): 3 that ran below it") != 1 || strings.Count(text, "was killed with its guard: runs again") != 3 {
+		if text := p.Err.String(); strings.Count(text, "has ended (killed); the 3 running below it") != 1 || strings.Count(text, "was killed with its guard: runs again") != 3 {
 			t.Errorf("printed:\n%s", text)
 		}
 	}

@@ -81,7 +81,7 @@ func TestUnusableStateStartsNothing(t *testing.T) {
 	start(t, manifest, "-state", "/dev/null/x", "-").Done(exitBad)
 }
 
-// What is not saved is not done.
+// A step that cannot be saved is not done.
 func TestUnsavedStepIsNotDone(t *testing.T) {
 	t.Parallel()
 	dir, gate := filepath.Join(t.TempDir(), "state"), newGate(t)
@@ -140,7 +140,7 @@ func TestStateOfAnotherJobSaysWhatToType(t *testing.T) {
 	manifest := plainPods("completions: 1", "restartPolicy: Never", "exit 0")
 	start(t, manifest, "-state", dir, "-").Done(exitComplete)
 	for _, tt := range []struct{ old, new, want string }{
-		{"name: plain", "name: other", "the state is that of default/plain; name another folder"},
+		{"name: plain", "name: other", "the state belongs to default/plain; name another folder"},
 		{"exit 0", "exit 1", "must not change while -state resumes the Job; name another folder"},
 	} {
 		p := start(t, strings.Replace(manifest, tt.old, tt.new, 1), "-state", dir, "-")

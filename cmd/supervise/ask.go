@@ -14,7 +14,7 @@ import (
 
 const askUsage = `Usage: supervise %s -state FOLDER %s
 
-Asks the supervise that runs with that -state to %s.
+%s
 `
 
 const askMore = `
@@ -27,9 +27,9 @@ Exit codes:
 
 // asks holds the arguments and the help text of each verb.
 var asks = map[string][2]string{
-	"status":  {"[NAME]...", "print its table,\nof all commands or of those named"},
-	"restart": {"NAME...", "start commands\nagain at once: one that runs is terminated first, one that waits does not wait\nany longer, and one that has ended for good begins anew. Their failures stay as\nthey are"},
-	"stop":    {"NAME...", "terminate\ncommands, and to keep them stopped until \"supervise restart\", also in the next\nsupervise with that state"},
+	"status":  {"[NAME]...", "Prints the table of the supervise that runs with the same -state, for all or\nthe named commands."},
+	"restart": {"NAME...", "Restarts commands of the supervise that runs with the same -state at once. It\nterminates a running command first, ends the wait of a waiting one, and starts\nanew a command that has ended for good. The counts of failures stay the same."},
+	"stop":    {"NAME...", "Terminates commands of the supervise that runs with the same -state. They stay\nstopped until \"supervise restart\", even in the next supervise with that state."},
 }
 
 // ask implements "supervise status", "supervise restart" and "supervise stop". It

@@ -65,7 +65,7 @@ func (c *config) readCommand(from *commandFields, path string, names map[string]
 	case !validName(cmd.name):
 		found.Add(path+".name", cmd.name, fmt.Sprintf("must be 1 to %d letters, digits, hyphens, dots and underscores", longestName))
 	case names[cmd.name]:
-		found.Add(path+".name", cmd.name, "which another command has too")
+		found.Add(path+".name", cmd.name, "already the name of another command")
 	}
 	names[cmd.name] = true
 	if len(from.Command) == 0 {

@@ -16,8 +16,7 @@ import (
 	"github.com/restartkit/restart/cmd/internal/programtest"
 )
 
-// What is wrong with a file is printed all at once, each with its path, and nothing is
-// started.
+// All mistakes in a file are printed at once, with their paths, and nothing is started.
 func TestBadFileIsNamedWithAllItsMistakes(t *testing.T) {
 	files, _ := filepath.Glob("testdata/bad/*.[yj]*")
 	if len(files) < 10 {
@@ -29,7 +28,7 @@ func TestBadFileIsNamedWithAllItsMistakes(t *testing.T) {
 	}
 }
 
-// What a file says cannot steer the terminal, or look like a line of supervise.
+// A file cannot steer the terminal, or imitate a line of supervise.
 func TestFileCannotSteerTheTerminal(t *testing.T) {
 	dir := t.TempDir()
 	const bad = `"forged\nsupervise: line\e[2J": 1

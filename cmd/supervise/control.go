@@ -110,8 +110,8 @@ func (c *control) handle(conn net.Conn) answer {
 	}
 }
 
-// obey carries out a request. It changes nothing if a name is unknown.
-func (s *supervisor) obey(r request) answer {
+// carryOut executes a request. It changes nothing if a name is unknown.
+func (s *supervisor) carryOut(r request) answer {
 	tasks, err := s.named(r.Names)
 	switch {
 	case err != nil:
@@ -151,9 +151,9 @@ func (s *supervisor) named(names []string) ([]*task, error) {
 		t := byName[name]
 		if t == nil {
 			if meant := spelling.Nearest(name, known); meant != "" {
-				return nil, fmt.Errorf("no command is named %q: did you mean %s?", name, meant)
+				return nil, fmt.Errorf("no command is named %q; did you mean %s?", name, meant)
 			}
-			return nil, fmt.Errorf("no command is named %q: there are %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("no command is named %q; the commands are %s", name, strings.Join(known, ", "))
 		}
 		found = append(found, t)
 	}

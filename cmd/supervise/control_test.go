@@ -61,7 +61,7 @@ commands:
 
 	person(t, exitOK, state, "stop", "web")
 	p.Out.Says("Stopped", 1)
-	if _, errs := person(t, exitFailed, state, "stop", "wob"); errs != "supervise stop: no command is named \"wob\": did you mean web?\n" {
+	if _, errs := person(t, exitFailed, state, "stop", "wob"); errs != "supervise stop: no command is named \"wob\"; did you mean web?\n" {
 		t.Error(errs)
 	}
 	p.Signal(syscall.SIGTERM)

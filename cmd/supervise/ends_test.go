@@ -71,7 +71,7 @@ func TestEndOfForIsNoFailure(t *testing.T) {
 	}
 }
 
-// What ends for good, with which state, and the exit codes that follow.
+// Commands end for good with the right state and exit code.
 func TestStateAndExitCodeOfWhatEndsForGood(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

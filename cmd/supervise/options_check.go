@@ -29,7 +29,7 @@ func (v *flagValues) check(o *options) error {
 	case v.given["events"] && o.events == "":
 		return errors.New("-events: the file has no name")
 	case len(v.args) == 0 && (v.given["name"] || v.given["restart-policy"]):
-		return errors.New("-name and -restart-policy are for the command after --, there is none")
+		return errors.New("-name and -restart-policy need a command after --")
 	}
 	return nil
 }
@@ -54,9 +54,9 @@ func (o *options) apply(v *flagValues) error {
 	switch {
 	case o.rate != 0 || o.burst == 0:
 	case v.given["burst"]:
-		return fmt.Errorf("-burst %d: of what -rate allows, which is not given", o.burst)
+		return fmt.Errorf("-burst %d has no effect without -rate", o.burst)
 	default:
-		return fmt.Errorf("%s: burst is %d, of what rate allows, which is not given", v.file, o.burst)
+		return fmt.Errorf("%s: burst %d has no effect without a rate", v.file, o.burst)
 	}
 	if len(v.args) > 0 {
 		c, err := v.command()
@@ -86,7 +86,7 @@ func (v *flagValues) command() (command, error) {
 	case v.args[0] == "":
 		return c, errors.New("the command after -- is empty")
 	case v.file == "" && len(v.args) == 1 && isSettings(v.args[0]):
-		return c, fmt.Errorf("%s is no program: if it is a file of commands, write -f %s", v.args[0], v.args[0])
+		return c, fmt.Errorf("%s is not a program; if it is a file of commands, write -f %s", v.args[0], v.args[0])
 	case !validName(c.name):
 		return c, fmt.Errorf("-name %q: must be 1 to %d letters, digits, hyphens, dots and underscores", c.name, longestName)
 	case v.policy == "" || c.policy.Validate() != nil:

@@ -21,14 +21,14 @@ func TestWrongFlagOfSuperviseIsNamed(t *testing.T) {
 		{"-rate NaN -- true", "-rate NaN: must be above 0"},
 		{"-rate Inf -- true", "-rate +Inf: must be above 0"},
 		{"-burst 0 -- true", "-burst 0: must be at least 1"},
-		{"-burst 5 -- true", "-burst 5: of what -rate allows, which is not given"},
-		{"-f testdata/burst.yaml", "testdata/burst.yaml: burst is 3, of what rate allows, which is not given"},
-		{"testdata/two.yaml", "testdata/two.yaml is no program: if it is a file of commands, write -f testdata/two.yaml"},
+		{"-burst 5 -- true", "-burst 5 has no effect without -rate"},
+		{"-f testdata/burst.yaml", "testdata/burst.yaml: burst 3 has no effect without a rate"},
+		{"testdata/two.yaml", "testdata/two.yaml is not a program; if it is a file of commands, write -f testdata/two.yaml"},
 		{"-grace -1s -- true", "-grace -1s: must not be below 0"},
 		{"-for 0s -- true", "-for 0s: must be above 0"},
 		{"-restart-policy always -- true", "-restart-policy always: must be Always, OnFailure or Never"},
 		{"-name a/b -- true", `-name "a/b": must be 1 to 63 letters, digits, hyphens, dots and underscores`},
-		{"-name a", "-name and -restart-policy are for the command after --, there is none"},
+		{"-name a", "-name and -restart-policy need a command after --"},
 		{"-f testdata/two.yaml -- two", "two commands are named two: give the one after -- another -name"},
 	} {
 		want := "supervise: " + tt.want + "\nTry supervise -h.\n"

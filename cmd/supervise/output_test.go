@@ -12,8 +12,8 @@ import (
 	"github.com/restartkit/restart/cmd/internal/programtest"
 )
 
-// While nobody reads what supervise prints, restarts go on, and it ends on a signal,
-// at the end of -for or with a second signal, however noisy its commands are.
+// While supervise's output is unread, restarts go on, and supervise ends on a signal, at
+// the end of -for or on a second signal, even if its commands are noisy.
 func TestRestartsGoOnWhileNobodyReads(t *testing.T) {
 	t.Parallel()
 	const config = `
@@ -37,7 +37,7 @@ commands:
 		p.Pipe()
 		p.Start()
 		exists := func(name string) bool { _, err := os.Stat(dir + "/" + name); return err == nil }
-		if tt.signals > 0 { // with -for nobody knows how far a slow machine comes
+		if tt.signals > 0 { // with -for, progress depends on the machine
 			p.Eventually("restarts", func() bool {
 				text, _ := os.ReadFile(dir + "/log")
 				return strings.Count(string(text), "\n") > 4 && exists("deaf")
@@ -96,8 +96,8 @@ func TestCommandsCannotSteerTheTerminal(t *testing.T) {
 	}
 }
 
-// While nobody reads, a signal ends it as soon as its commands are gone, not at the end
-// of the grace period; what nobody read is lost.
+// While the output is unread, a signal ends supervise as soon as its commands are gone,
+// not at the end of the grace period. Unread output is lost.
 func TestBlockedOutputDelaysNoEndOfSupervise(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -121,7 +121,7 @@ func TestSlowReaderDelaysNoEndOfSupervise(t *testing.T) {
 	p.Done(128 + int(syscall.SIGTERM))
 }
 
-// When nobody reads any more, it ends.
+// supervise ends when the reader of its output is gone.
 func TestSuperviseEndsWhenItsReaderIsGone(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

@@ -20,7 +20,7 @@ func TestCommandsOfAKilledGuardRestart(t *testing.T) {
 			t.Fatal("no guard")
 		}
 		_ = syscall.Kill(guard, syscall.SIGKILL)
-		p.Err.Says("has ended (killed): 1 that ran below it", i+1)
+		p.Err.Says("has ended (killed); the 1 running below it", i+1)
 		p.Out.Says("137 (killed)", i+1)
 		p.Signal(syscall.SIGHUP)
 	}
@@ -66,7 +66,7 @@ commands:
 // that has no parent any more; on SIGTERM it ends.
 const family = "sleep 1000 & setsid sleep 1000 & (setsid sleep 1000 &); echo ready; wait"
 
-// Whatever ends supervise, no process is left.
+// Every end of supervise ends all processes.
 func TestEndedSuperviseLeavesNoProcess(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

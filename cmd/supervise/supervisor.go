@@ -103,7 +103,7 @@ func (s *supervisor) run(ends, wakes, shows <-chan os.Signal) int {
 		case <-shows:
 			s.screen.showAll(s.rows())
 		case r := <-s.control.requests():
-			r.answer <- s.obey(r.request)
+			r.answer <- s.carryOut(r.request)
 		case <-broken:
 			broken = nil // it stays broken
 			s.stop(exitUnwritten)

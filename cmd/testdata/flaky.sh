@@ -1,6 +1,6 @@
 #!/bin/sh
 # Works for a second and then, depending on the time of day, crashes, is killed or
-# ends well.
+# succeeds.
 echo "working as process $$"
 sleep 1
 case $(($(date +%s) % 4)) in

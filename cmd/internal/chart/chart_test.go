@@ -44,7 +44,7 @@ func TestAxisKeepsItsPromises(t *testing.T) {
 	})
 }
 
-// The labels of ticks do not touch, whatever the axis, and there are several.
+// Every axis has several ticks, whose labels do not touch.
 func TestLabelsOfTicksDoNotTouch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := anyAxis(t)

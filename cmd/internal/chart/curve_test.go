@@ -77,7 +77,7 @@ func TestSteadyRateIsThatOfTheLongRun(t *testing.T) {
 	}
 }
 
-// Rates add up to all that the restarts make, whatever the axis.
+// On every axis the rates add up to the requests of all restarts.
 func TestRatesAddUp(t *testing.T) {
 	for _, logTime := range []bool{false, true} {
 		for _, end := range []time.Duration{second, 12 * second, 70 * second, 30 * minute, 7*hour + 1, 87600 * hour} {

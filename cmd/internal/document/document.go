@@ -18,7 +18,7 @@ import (
 const largest = 3 << 20
 
 // ErrEmpty is returned for a text without documents.
-var ErrEmpty = errors.New("empty: there is no document")
+var ErrEmpty = errors.New("empty: no document")
 
 // Node is a value in a document.
 type Node struct {

@@ -82,7 +82,7 @@ func TestParseHoldsWhatKubectlReads(t *testing.T) {
 		"no number in JSON":  {"a:\n- .inf", "", "not a YAML or JSON document: line 2: .inf is not a number in JSON"},
 		"no integer":         {"a: !!int x", "", "not a YAML or JSON document: line 1: x is not of the type !!int"},
 		"a list as a name":   {"a: 1\n[b]: 2", "", "not a YAML or JSON document: line 2: the name of a field must be a text"},
-		"bytes of no text":   {"a: !!binary 0000", "", "not a YAML or JSON document: line 1: bytes that are not UTF-8 are no text in JSON"},
+		"bytes of no text":   {"a: !!binary 0000", "", "not a YAML or JSON document: line 1: text in JSON must be UTF-8"},
 		"a text merged":      {"a: 1\n<<: b", "", "not a YAML or JSON document: line 2: only an object can be merged"},
 		"not UTF-8":          {"a: 1\nb: \xff", "", "not a YAML or JSON document: line 2: not UTF-8"},
 		"JSON not in UTF-8":  {"{\"a\":\n\"\xff\"}", "", "not a YAML or JSON document: line 2: not UTF-8"},

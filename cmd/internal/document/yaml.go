@@ -65,25 +65,25 @@ func (r *lineReader) Read(p []byte) (int, error) {
 
 // located returns an error of the YAML library with the line where a reader notices it.
 func (r *lineReader) located(err error) error {
-	line, what := lineOf(err)
-	line = r.noticed(line, what)
-	if strings.HasSuffix(what, "found character that cannot start any token") {
-		what += ", such as a tab, @ or %"
+	line, message := lineOf(err)
+	line = r.noticed(line, message)
+	if strings.HasSuffix(message, "found character that cannot start any token") {
+		message += ", such as a tab, @ or %"
 	}
 	if line > 0 {
-		what = fmt.Sprintf("line %d: %s", line, what)
+		message = fmt.Sprintf("line %d: %s", line, message)
 	}
-	return errors.New(what)
+	return errors.New(message)
 }
 
 // lineOf splits an error of the YAML library into its line, or 0 if it has none, and
 // its message.
-func lineOf(err error) (line int, what string) {
-	what = strings.TrimPrefix(err.Error(), "yaml: ")
-	if _, scan := fmt.Sscanf(what, "line %d: ", &line); scan == nil {
-		_, what, _ = strings.Cut(what, ": ")
+func lineOf(err error) (line int, message string) {
+	message = strings.TrimPrefix(err.Error(), "yaml: ")
+	if _, scan := fmt.Sscanf(message, "line %d: ", &line); scan == nil {
+		_, message, _ = strings.Cut(message, ": ")
 	}
-	return line, what
+	return line, message
 }
 
 // noticed returns the first line up to which the text causes the error, since the
@@ -91,10 +91,10 @@ func lineOf(err error) (line int, what string) {
 // cause the same error, so the error must remain with different continuations. Only the
 // last lines read by the library are tried, so the cost is that of a few readings of
 // the text.
-func (r *lineReader) noticed(named int, what string) int {
+func (r *lineReader) noticed(named int, message string) int {
 	const readAhead = 2 // lines the library may read ahead
 	for n := max(named, r.begun-readAhead, 1); n <= r.begun; n++ {
-		differs := func(tail string) bool { return !fails(r.lines[:n], tail, what) }
+		differs := func(tail string) bool { return !fails(r.lines[:n], tail, message) }
 		if n == len(r.lines) || !slices.ContainsFunc([]string{"", ",", "x"}, differs) {
 			return n
 		}
@@ -103,14 +103,14 @@ func (r *lineReader) noticed(named int, what string) int {
 }
 
 // fails reports whether parsing a text fails with the given message.
-func fails(lines [][]byte, tail, what string) bool {
+func fails(lines [][]byte, tail, message string) bool {
 	decoder := yaml.NewDecoder(io.MultiReader(&lineReader{lines: lines}, strings.NewReader(tail)))
 	var err error
 	for err == nil {
 		err = decoder.Decode(new(yaml.Node))
 	}
 	_, got := lineOf(err)
-	return got == what
+	return got == message
 }
 
 // yamlConverter converts the YAML library's nodes.
@@ -233,7 +233,7 @@ func scalar(from *yaml.Node) (any, error) {
 	}
 	if text, ok := value.(string); ok {
 		if !utf8.ValidString(text) {
-			return nil, at(from, "bytes that are not UTF-8 are no text in JSON")
+			return nil, at(from, "text in JSON must be UTF-8")
 		}
 		return text, nil
 	}

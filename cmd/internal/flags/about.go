@@ -31,7 +31,7 @@ func (s *shell) Set(text string) error {
 
 // define adds the flags to a Set, after its own.
 func (a *about) define(s *Set) {
-	s.BoolVar(&a.version, "version", false, "print the version and end")
+	s.BoolVar(&a.version, "version", false, "print the version and exit")
 	s.Var(&a.completion, "completion", "print completions for a `shell`: bash, zsh or fish. For bash:\nsource <("+s.Name()+" -completion bash)")
 	s.Group("About")
 }

@@ -13,7 +13,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
-const aboutProg = "\nAbout:\n  -completion shell\n    \tprint completions for a shell: bash, zsh or fish. For bash:\n    \tsource <(prog -completion bash)\n  -version\n    \tprint the version and end\n"
+const aboutProg = "\nAbout:\n  -completion shell\n    \tprint completions for a shell: bash, zsh or fish. For bash:\n    \tsource <(prog -completion bash)\n  -version\n    \tprint the version and exit\n"
 
 func TestRefusedSaysWhatIsWrong(t *testing.T) {
 	for _, test := range []struct {

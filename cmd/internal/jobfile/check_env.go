@@ -16,7 +16,7 @@ func (c *checker) sources(at string, container batch.Container, sources Containe
 		}
 		at := fmt.Sprintf("%s.env[%d].valueFrom", at, i)
 		if v.Value != "" {
-			c.add(field.Invalid, at, nil, "must not be there beside a value")
+			c.add(field.Invalid, at, nil, "must be absent beside a value")
 		}
 		c.source(at, source)
 	}

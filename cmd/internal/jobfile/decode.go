@@ -33,7 +33,7 @@ func (d *decoder) decode() (*Manifest, error) {
 	errs := append(m.check(found, d.how.Processes), d.how.Set.unused(d.withoutEffect(unused, found))...)
 	wrong := d.located(errs, found)
 	var lenient document.Mistakes
-	for _, one := range slices.Concat(d.inFile(found), d.foundAround()) {
+	for _, one := range slices.Concat(d.inFile(found), d.cronMistakes()) {
 		if one.Strict() {
 			lenient = append(lenient, newMistake(one.Line, one.Path+": "+one.Detail))
 		} else {
@@ -90,8 +90,8 @@ func (d *decoder) inFile(found document.Mistakes) document.Mistakes {
 	return found
 }
 
-// foundAround returns the mistakes in a CronJob outside its Job.
-func (d *decoder) foundAround() document.Mistakes {
+// cronMistakes returns the mistakes in a CronJob outside its Job.
+func (d *decoder) cronMistakes() document.Mistakes {
 	if d.around == nil {
 		return nil
 	}

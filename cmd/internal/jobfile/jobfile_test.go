@@ -82,7 +82,7 @@ status: {failed: 3}
 	}
 }
 
-// Of those that nobody would read there is the number.
+// A long list ends with the number of omitted items.
 func TestManyMistakesAreCounted(t *testing.T) {
 	t.Parallel()
 	const n = 5000

@@ -80,7 +80,7 @@ func TestCleanTextIsBounded(t *testing.T) {
 	}
 }
 
-// What is cut fits, and keeps its beginning and its end.
+// Cut text fits, and keeps its beginning and its end.
 func TestFittedTextFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String().Draw(t, "text")

@@ -54,7 +54,7 @@ const (
 // Read returns the settings and adds mistakes to found.
 func (n *Node) Read(found *Findings) Settings {
 	if n.Kind != "" && n.Kind != kubeletConfiguration {
-		found.Add("kind", n.Kind, "must be "+kubeletConfiguration+", or not be there")
+		found.Add("kind", n.Kind, "must be "+kubeletConfiguration+" or absent")
 	}
 	s := Settings{Config: backoff.CrashLoopConfig{AllowMax: true}, Called: make(map[string]string)} // AllowMax as in kubelets since 1.35
 	for _, gate := range []struct {

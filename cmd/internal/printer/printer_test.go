@@ -25,7 +25,7 @@ func (g *gate) Write(p []byte) (int, error) {
 	return g.text.Write(p)
 }
 
-// Everything is written, in order, by whatever number of outputs and sources.
+// Any number of outputs and sources write all their text, in order.
 func TestOrderIsKept(t *testing.T) {
 	p := New()
 	var text bytes.Buffer
@@ -76,7 +76,7 @@ func TestSlowReaderLosesNothing(t *testing.T) {
 			}
 			s.Close()
 		}()
-		time.Sleep(10 * patience) // nobody reads
+		time.Sleep(10 * patience) // without a reader
 		select {
 		case <-done:
 			t.Error("it did not wait")
@@ -97,14 +97,14 @@ func TestSlowReaderLosesNothing(t *testing.T) {
 		}
 		<-done
 		close(p.wake)
-		// What came after its end while nobody read may be dropped, nothing else.
+		// Only unread text from after its end may be dropped.
 		if n := bytes.Count(got, []byte("\n")); n < lines && !bytes.Contains(got, fmt.Appendf(nil, "… %d lines dropped", lines-n)) {
 			t.Errorf("%d lines of %d came, and it was not said", n, lines)
 		}
 	})
 }
 
-// Late, nobody waits for a slow destination any more, and what was dropped is said.
+// A late source does not wait for a slow destination, and dropped lines are reported.
 func TestLateSourceDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New()
@@ -212,7 +212,7 @@ func TestStuckReaderHoldsUpNobody(t *testing.T) {
 	})
 }
 
-// Children that end one after the other do not fill the memory while nobody reads.
+// Children that end one after the other do not fill the memory without a reader.
 func TestStuckReaderFillsNoMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, g := New(), newGate()

@@ -60,7 +60,7 @@ func New(o Options) (*Children, error) {
 	}
 	c.group = cgroupFor(c.run)
 	if !canMark() {
-		c.report("the limit of file locks (ulimit -x) leaves no room for marks: when a command ends, the daemons of all end")
+		c.report("the limit of file locks (ulimit -x) leaves no room for marks: the end of a command ends the daemons of all commands")
 	}
 	if !ownProc() {
 		c.report("/proc shows another PID namespace: processes that leave their group are not found")
@@ -126,7 +126,7 @@ func (c *Children) request(cmd Command) (*Process, error) {
 	}
 	r := request{Kind: startRequest, ID: p.id, Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, Record: cmd.Record}
 	_ = p.guard.conn.send(r, nil, false) // if the guard has gone, listen ends the process
-	go p.guard.insist(p.started)
+	go p.guard.awaitAnswer(p.started)
 	return p, nil
 }
 
@@ -207,7 +207,7 @@ func (c *Children) Close() {
 	c.mu.Unlock()
 	if g != nil {
 		g.dismiss()
-		go g.insist(g.gone)
+		go g.awaitAnswer(g.gone)
 		<-g.gone
 	}
 }

@@ -27,7 +27,7 @@ func TestKilledGuardIsReplaced(t *testing.T) {
 			t.Errorf("process %s is left: %s", pid, commandLine(pid))
 		}
 	}
-	if want := fmt.Sprintf("the guard (process %d) has ended (killed): 3 that ran below it", p.guard); !strings.Contains(text, want) {
+	if want := fmt.Sprintf("the guard (process %d) has ended (killed); the 3 running below it", p.guard); !strings.Contains(text, want) {
 		t.Errorf("want %q:\n%s", want, text)
 	}
 }
@@ -71,7 +71,7 @@ func TestNextGuardServesAsTheFirst(t *testing.T) {
 	shared().Close()
 }
 
-// A guard that somebody has stopped goes on when its program ends, in whatever way.
+// A stopped guard continues when its program ends in any way.
 func TestStoppedGuardGoesOn(t *testing.T) {
 	for name, end := range map[string]func(p *testProgram){
 		"killed": func(p *testProgram) { _ = p.Process.Kill() },

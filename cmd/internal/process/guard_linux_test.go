@@ -55,8 +55,8 @@ func TestAnotherUserIsTested(t *testing.T) {
 	}
 }
 
-// What a process leaves behind ends before its own end is reported, wherever it has
-// gone, and keeps nobody waiting.
+// Processes that a child leaves behind, in any session or group, end before the child's
+// end is reported, and delay no other process.
 func TestNothingIsLeftOfAChild(t *testing.T) {
 	lines := make(chan string, 10)
 	p, err := shared().Start(Command{
@@ -232,7 +232,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 }
 
-// What ends the program by name or from its terminal does not end its guard.
+// Signals to the program by name or from its terminal do not end its guard.
 func TestGuardHasAnotherName(t *testing.T) {
 	p := startProgram(t, family()+"wait")
 	name := func(pid int) string {

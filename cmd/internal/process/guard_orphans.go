@@ -156,14 +156,14 @@ func (g *guard) checkOverdue() {
 	for pid, o := range g.orphans {
 		if !o.left && overdue(o.due) {
 			g.settle(o)
-			g.say(leftText(pid))
+			g.report(leftText(pid))
 		}
 		left = left || o.left
 	}
 	for pid, c := range g.live {
 		if overdue(c.due) {
 			g.orphans[pid] = &orphan{mark: c.mark, due: c.due, left: true}
-			g.say(leftText(pid))
+			g.report(leftText(pid))
 			g.ended(c, syscall.WaitStatus(syscall.SIGKILL))
 			left = true
 		}
@@ -176,14 +176,14 @@ func (g *guard) checkOverdue() {
 	case left:
 		g.finish()
 	case now.After(g.giveUp):
-		g.say("processes that /proc does not show are left")
+		g.report("processes that /proc does not show are left")
 		g.finish()
 	default:
 		g.watch()
 	}
 }
 
-// say sends a message for the program to report.
-func (g *guard) say(text string) {
+// report sends a message for the program to report.
+func (g *guard) report(text string) {
 	_ = g.conn.send(reply{Kind: leftReply, Text: text}, nil, false)
 }

@@ -277,18 +277,18 @@ func TestSilentGuardIsAbandoned(t *testing.T) {
 		for i := range 5 {
 			time.AfterFunc(time.Duration(i)*answerTime*2/3, func() { g.heard.Store(time.Now().UnixNano()) })
 		}
-		g.insist(make(chan struct{}))
+		g.awaitAnswer(make(chan struct{}))
 		if want := 4*answerTime*2/3 + answerTime; abandoned != want {
 			t.Errorf("abandoned after %v, want %v", abandoned, want)
 		}
 		abandoned = 0
 		done := make(chan struct{})
 		time.AfterFunc(answerTime/2, func() { close(done) })
-		if g.insist(done); abandoned != 0 {
+		if g.awaitAnswer(done); abandoned != 0 {
 			t.Error("abandoned although it has answered")
 		}
 		time.AfterFunc(answerTime/2, func() { close(g.exited) })
-		if g.insist(make(chan struct{})); abandoned != 0 {
+		if g.awaitAnswer(make(chan struct{})); abandoned != 0 {
 			t.Error("abandoned although it has ended")
 		}
 	})

@@ -156,9 +156,9 @@ func (c *Children) listen(g *guardian) {
 	close(g.gone)
 	switch {
 	case !exited:
-		c.report("the guard (process %d) does not answer, as if frozen: it is left, with %d that ran below it, and kills them when it goes on", g.pid, lost)
+		c.report("the guard (process %d) does not answer, as if frozen; it is left with the %d running below it, and kills them when it goes on", g.pid, lost)
 	case !closing:
-		c.report("the guard (process %d) has ended (%s): %d that ran below it are killed, with %d processes in all; the next one gets another guard",
+		c.report("the guard (process %d) has ended (%s); the %d running below it are killed, %d processes in all; the next one gets another guard",
 			g.pid, describe(g.status), lost, max(lost, ended))
 	}
 	for _, text := range left {
@@ -218,8 +218,8 @@ func (g *guardian) dismiss() {
 // longer than killPatience, since a guard answers after giving up unkillable processes.
 const answerTime = 30 * time.Second
 
-// insist abandons the guard if it stays silent for answerTime before done is closed.
-func (g *guardian) insist(done <-chan struct{}) {
+// awaitAnswer abandons the guard if it stays silent for answerTime before done is closed.
+func (g *guardian) awaitAnswer(done <-chan struct{}) {
 	for since := time.Now(); ; {
 		select {
 		case <-done:

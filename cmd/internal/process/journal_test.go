@@ -65,7 +65,7 @@ func TestJournalKeepsWhatIsNeeded(t *testing.T) {
 	}
 }
 
-// What no guard has written is refused.
+// A journal that no guard wrote is refused.
 func TestOddJournalIsRefused(t *testing.T) {
 	folder, err := statefolder.Open(t.TempDir(), "test", "state.json")
 	if err != nil {
@@ -85,7 +85,7 @@ func TestOddJournalIsRefused(t *testing.T) {
 	}
 }
 
-// However much children have written that nobody has read, the journal can be read.
+// The journal can be read even while much output of children is unread.
 func TestUnreadOutputLeavesTheJournalReadable(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o700); err != nil {

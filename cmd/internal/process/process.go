@@ -95,7 +95,7 @@ func (p *Process) Signal(sig syscall.Signal) {
 	default:
 		p.guard.signal(p.id, sig)
 		if sig == syscall.SIGKILL {
-			go p.guard.insist(p.ended)
+			go p.guard.awaitAnswer(p.ended)
 		}
 	}
 }

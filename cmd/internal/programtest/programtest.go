@@ -182,28 +182,28 @@ func (p *Program) Done(code int) {
 
 // Eventually waits until ok returns true. After Patience, the program prints its
 // goroutines and the test fails.
-func (p *Program) Eventually(what string, ok func() bool) {
+func (p *Program) Eventually(condition string, ok func() bool) {
 	p.t.Helper()
-	if !becomes(ok) {
+	if !eventually(ok) {
 		_ = p.Process.Signal(syscall.SIGQUIT) // prints its goroutines
-		if !becomes(p.Ended) {
+		if !eventually(p.Ended) {
 			_ = p.Process.Kill()
 		}
 		<-p.ended
-		p.t.Fatalf("never: %s", what)
+		p.t.Fatalf("never: %s", condition)
 	}
 }
 
 // Eventually waits until ok returns true. The test fails after Patience.
-func Eventually(t testing.TB, what string, ok func() bool) {
+func Eventually(t testing.TB, condition string, ok func() bool) {
 	t.Helper()
-	if !becomes(ok) {
-		t.Fatalf("never: %s", what)
+	if !eventually(ok) {
+		t.Fatalf("never: %s", condition)
 	}
 }
 
-// becomes reports whether ok returns true within Patience.
-func becomes(ok func() bool) bool {
+// eventually reports whether ok returns true within Patience.
+func eventually(ok func() bool) bool {
 	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			return false

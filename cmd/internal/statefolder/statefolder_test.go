@@ -77,7 +77,7 @@ func TestOneUserAtATime(t *testing.T) {
 	}
 }
 
-// What is not ours is not used, and nothing in it is touched.
+// A foreign folder is not used, and its files stay untouched.
 func TestFolderOfAnotherProgramIsRefused(t *testing.T) {
 	base := t.TempDir()
 	folder := func(name string, mode os.FileMode, files ...string) string {
@@ -264,6 +264,6 @@ func TestTornLogKeepsWholeRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := log.Append([]byte("x")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("appended to a file that nobody will find: %v", err)
+		t.Errorf("appended to a file that cannot be found: %v", err)
 	}
 }

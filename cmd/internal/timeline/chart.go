@@ -106,11 +106,11 @@ func (c *Chart) Title() string {
 
 // Summary returns the totals in one line.
 func (c *Chart) Summary() string {
-	what := "lane"
+	row := "lane"
 	if c.Indexed {
-		what = "index"
+		row = "index"
 	}
-	parts := []string{count(c.Indexes, what), count(c.Attempts, "attempt")}
+	parts := []string{count(c.Indexes, row), count(c.Attempts, "attempt")}
 	for o, n := range c.Outcomes {
 		if n > 0 {
 			parts = append(parts, plain(n)+" "+Outcome(o).String())

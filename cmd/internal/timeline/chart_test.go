@@ -61,7 +61,7 @@ func (c *Chart) valid() error {
 	return nil
 }
 
-// drawn checks a picture of the chart: whatever is drawn lies within the frame, bars
+// drawn checks a picture of the chart. All shapes lie within the frame, bars
 // within the axis, and every attempt is drawn once.
 func (c *Chart) drawn(p *picture.Picture) error {
 	inside := func(x, y float64) bool {
@@ -154,7 +154,7 @@ func anyEvents() *rapid.Generator[[]Event] {
 	one := rapid.Custom(func(t *rapid.T) Event {
 		e := Event{
 			Time:      start.Add(time.Duration(rapid.Int64Range(-1e10, 1e11).Draw(t, "time"))),
-			What:      rapid.SampledFrom([]What{Began, Resumed, Created, Created, Started, Started, Restarted, Succeeded, Failed, Failed, Deleted, Terminated, IndexFailed, Condition, Ended, "other"}).Draw(t, "what"),
+			Kind:      rapid.SampledFrom([]Kind{Began, Resumed, Created, Created, Started, Started, Restarted, Succeeded, Failed, Failed, Deleted, Terminated, IndexFailed, Condition, Ended, "other"}).Draw(t, "what"),
 			Job:       names.Draw(t, "job"),
 			Pod:       rapid.OneOf(names, rapid.StringMatching(`p[0-9]`)).Draw(t, "pod"),
 			Attempt:   rapid.IntRange(0, 3).Draw(t, "attempt"),
@@ -186,8 +186,8 @@ func anyEvents() *rapid.Generator[[]Event] {
 	return rapid.SliceOfN(one, 0, 300)
 }
 
-// Whatever events say, the chart keeps its promises, and its picture shows every
-// attempt once, within the frame.
+// For any events the chart is valid, and its picture shows every attempt once, within
+// the frame.
 func TestAnyEventsAreDrawnWithinTheFrame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		if err := check(anyEvents().Draw(t, "events")); err != nil {
@@ -224,11 +224,11 @@ func TestFailedIndexesComeFirst(t *testing.T) {
 			last := make(map[int]bool)
 			for i, e := range events[:len(events)/part] {
 				switch {
-				case e.What == IndexFailed:
+				case e.Kind == IndexFailed:
 					failed[*e.Index] = true
-				case e.What == Failed:
+				case e.Kind == Failed:
 					last[*e.Index] = true
-				case e.What == Succeeded, e.What == Created:
+				case e.Kind == Succeeded, e.Kind == Created:
 					last[*e.Index] = false
 				}
 				events[i] = e
@@ -296,16 +296,16 @@ func members(r Row) []int {
 // 10,000 indexes make a picture that a browser shows, and so does one index with very
 // many attempts, or very many restarts.
 func TestLargeRunsMakeSmallPictures(t *testing.T) {
-	index, many := 0, []Event{{Time: start, What: Began, Job: "many"}}
+	index, many := 0, []Event{{Time: start, Kind: Began, Job: "many"}}
 	for i := range 30_000 {
 		at := start.Add(time.Duration(i) * time.Second)
 		pod := fmt.Sprint("many-0-", i)
-		many = append(many, Event{Time: at, What: Created, Pod: pod, Index: &index, Attempt: i}, Event{Time: at, What: Started, Pod: pod, Index: &index, Attempt: i},
-			Event{Time: at.Add(400 * time.Millisecond), What: Failed, Pod: pod, Index: &index, Attempt: i, Wait: Duration(time.Second / 4)})
+		many = append(many, Event{Time: at, Kind: Created, Pod: pod, Index: &index, Attempt: i}, Event{Time: at, Kind: Started, Pod: pod, Index: &index, Attempt: i},
+			Event{Time: at.Add(400 * time.Millisecond), Kind: Failed, Pod: pod, Index: &index, Attempt: i, Wait: Duration(time.Second / 4)})
 	}
-	restarts := []Event{{Time: start, What: Created, Pod: "p"}, {Time: start, What: Started, Pod: "p"}}
+	restarts := []Event{{Time: start, Kind: Created, Pod: "p"}, {Time: start, Kind: Started, Pod: "p"}}
 	for i := range 100_000 {
-		restarts = append(restarts, Event{Time: start.Add(time.Duration(i+1) * time.Second), What: Restarted, Pod: "p", Wait: Duration(time.Second / 2)})
+		restarts = append(restarts, Event{Time: start.Add(time.Duration(i+1) * time.Second), Kind: Restarted, Pod: "p", Wait: Duration(time.Second / 2)})
 	}
 	for name, events := range map[string][]Event{"10,000 indexes": sampleRun(10_000, 500, 1), "30,000 attempts": many, "100,000 restarts": restarts} {
 		c := Layout(events)

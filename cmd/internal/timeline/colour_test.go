@@ -6,9 +6,8 @@ import (
 	"github.com/restartkit/restart/cmd/internal/picture/vision"
 )
 
-// Outcomes differ in their colours, whoever looks at them. Those whose colours are the
-// same or alike differ in pattern and outline, too, as every two do for whom colours
-// are nothing.
+// All readers can tell outcomes apart. Outcomes with equal or similar colours differ in
+// pattern and outline, and so do any two for readers who see no colours.
 func TestOutcomesAreToldApartByAll(t *testing.T) {
 	const enough = 10 // of CIELAB's distance; 2.3 is just noticeable
 	checked := 0

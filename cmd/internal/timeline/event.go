@@ -12,30 +12,30 @@ import (
 	"time"
 )
 
-// What is the kind of an event.
-type What string
+// Kind is the kind of an event.
+type Kind string
 
 // Kinds of events. Readers ignore unknown ones.
 const (
-	Began       What = "began"       // the Job's first run
-	Resumed     What = "resumed"     // another run of the Job
-	Created     What = "created"     // a pod
-	Started     What = "started"     // the first process of a pod
-	Restarted   What = "restarted"   // a container ended and will start again in its pod
-	Succeeded   What = "succeeded"   // a pod
-	Failed      What = "failed"      // a pod, with the decision on it
-	Deleted     What = "deleted"     // a pod, which has its grace period
-	Terminated  What = "terminated"  // a deleted pod, without a decision
-	IndexFailed What = "indexFailed" // an index, which gets no more pods
-	Condition   What = "condition"   // of the Job
-	Ended       What = "ended"       // the run; conditions tell whether the Job ended
+	Began       Kind = "began"       // the Job's first run
+	Resumed     Kind = "resumed"     // another run of the Job
+	Created     Kind = "created"     // a pod
+	Started     Kind = "started"     // the first process of a pod
+	Restarted   Kind = "restarted"   // a container ended and will start again in its pod
+	Succeeded   Kind = "succeeded"   // a pod
+	Failed      Kind = "failed"      // a pod, with the decision on it
+	Deleted     Kind = "deleted"     // a pod, which has its grace period
+	Terminated  Kind = "terminated"  // a deleted pod, without a decision
+	IndexFailed Kind = "indexFailed" // an index, which gets no more pods
+	Condition   Kind = "condition"   // of the Job
+	Ended       Kind = "ended"       // the run; conditions tell whether the Job ended
 )
 
 // Event is an event in the run of a Job. Its JSON field names are stable. Fields that
 // do not apply are omitted.
 type Event struct {
 	Time      time.Time `json:"time"` // to the nanosecond
-	What      What      `json:"event"`
+	Kind      Kind      `json:"event"`
 	Job       string    `json:"job,omitempty"`
 	Pod       string    `json:"pod,omitempty"`
 	UID       string    `json:"uid,omitempty"`       // of the pod; distinguishes pods of one name
@@ -89,7 +89,7 @@ func Write(w io.Writer, events ...Event) error {
 // valid returns an error for an event that no run can have written.
 func (e *Event) valid() error {
 	switch {
-	case e.What == "":
+	case e.Kind == "":
 		return fmt.Errorf("event: is missing")
 	case e.Time.IsZero():
 		return fmt.Errorf("time: is missing")

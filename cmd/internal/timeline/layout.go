@@ -95,7 +95,7 @@ func (l *layout) event(e *Event) {
 	if e.Job != "" {
 		l.chart.Job = text(e.Job)
 	}
-	switch e.What {
+	switch e.Kind {
 	case Began:
 		l.at(e.Time)
 	case Resumed:
@@ -104,7 +104,7 @@ func (l *layout) event(e *Event) {
 		l.condition(e)
 	case Ended:
 		l.ended = true
-		l.mark(l.at(e.Time), "end", "the run ended"+because(e.Reason))
+		l.mark(l.at(e.Time), "end", "the run ended"+inBrackets(e.Reason))
 	case IndexFailed:
 		l.failIndex(e)
 	case Created:
@@ -120,7 +120,7 @@ func (l *layout) resume(e *Event) {
 	l.cut(l.last)
 	run := l.runs[len(l.runs)-1]
 	pause := l.since(e.Time) - run.less - l.last
-	detail := "another run goes on with the Job"
+	detail := "another run resumes the Job"
 	if pause > 0 {
 		l.chart.Paused = add(l.chart.Paused, pause)
 		detail += ", " + short(pause) + " later"
@@ -262,7 +262,7 @@ func (p *pod) begin(at time.Duration) {
 func (l *layout) pod(e *Event) {
 	at := l.at(e.Time)
 	p := l.podOf(e, at)
-	switch e.What {
+	switch e.Kind {
 	case Started:
 		again := p.ended && p.row.bars[p.bar].Outcome == OutcomeTerminated // it was suspended
 		if p.open && p.row.bars[p.bar].From != at || !p.open && (!p.ended || again) {
@@ -274,7 +274,7 @@ func (l *layout) pod(e *Event) {
 		l.restart(p, e, at)
 	case Deleted:
 		if p.open {
-			p.row.bars[p.bar].Detail = "deleted" + because(e.Reason) + " at " + short(at)
+			p.row.bars[p.bar].Detail = "deleted" + inBrackets(e.Reason) + " at " + short(at)
 		}
 	case Terminated:
 		switch {
@@ -307,7 +307,7 @@ func (l *layout) end(p *pod, e *Event, at time.Duration, o Outcome) {
 	default: // its start was not recorded
 		p.begin(p.created)
 	}
-	p.close(at, o, howEnded(e))
+	p.close(at, o, endText(e))
 	p.ended = true
 }
 
@@ -350,7 +350,7 @@ func (l *layout) restart(p *pod, e *Event, at time.Duration) {
 		return // repeated event, or another container at the same time
 	}
 	l.chart.Restarts++
-	b.Restarts = append(b.Restarts, Wait{From: max(at, b.From), To: max(b.From, add(at, time.Duration(e.Wait))), Detail: howEnded(e) + "; " + waits(e)})
+	b.Restarts = append(b.Restarts, Wait{From: max(at, b.From), To: max(b.From, add(at, time.Duration(e.Wait))), Detail: endText(e) + "; " + waits(e)})
 }
 
 func (l *layout) failIndex(e *Event) {

@@ -2,20 +2,19 @@
 (function () {
   var main = document.querySelector("main"), seconds = +main.dataset.seconds;
   var more = document.getElementById("more"), level = document.getElementById("level");
-  var zoom = 1, begin = 0; // the part of the axis at which what is shown begins, 0 to 1
+  var zoom = 1, begin = 0; // of the shown part of the axis, 0 to 1
   var space = "http://www.w3.org/2000/svg";
-  var texts = new Map(); // what a pointer on an element shows
+  var texts = new Map(); // of elements, shown under a pointer
 
-  // chart returns a drawing: its part show draws what the zoom and the beginning say, and
+  // chart returns a drawing. Its function show draws the zoomed part of the axis, and
   // place returns where on the axis a pointer is.
   function chart(root) {
     var svg = root.querySelector("svg"), data = root.dataset;
     var left = +data.left, right = +data.right, top = +data.top, bottom = +data.bottom, least = +data.least;
     var bars = data.bars ? data.bars.split(" ").map(Number) : [], bar = 0;
 
-    // What lies on the axis of time moves, and is cut at the edges of the area, but for the
-    // labels of ticks: they are hidden beyond. Each part is a function that puts it where f
-    // says.
+    // Elements on the time axis move and are cut at the edges of the area. Labels of ticks
+    // are hidden beyond the edges. Each part is a function that places an element by f.
     var area = document.createElementNS(space, "g"), clip = document.createElementNS(space, "clipPath");
     var edges = document.createElementNS(space, "rect"), moves = [];
     clip.id = "area-" + root.className;
@@ -68,7 +67,7 @@
     svg.querySelectorAll("rect,path,text").forEach(function (e) { if (!e.closest("pattern")) move(e); });
     svg.append(clip, area);
     svg.querySelectorAll("rect > title, path > title").forEach(function (t) {
-      texts.set(t.parentNode, t.textContent); // a browser's own text comes late, and not at all on a touch screen
+      texts.set(t.parentNode, t.textContent); // a browser shows its own text late, and never on a touch screen
       t.remove();
     });
 
@@ -105,7 +104,7 @@
     current().show();
     level.textContent = zoom === 1 ? "" : Math.round(zoom * 100) + " %, " + time(begin) + " to " + time(begin + 1 / zoom);
   }
-  // set zooms so that a place of what is shown, 0 to 1, stays where it is.
+  // set zooms around a place of the shown part, 0 to 1.
   function set(next, part) {
     next = Math.min(1000, Math.max(1, next));
     begin += part / zoom - part / next;

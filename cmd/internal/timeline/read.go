@@ -35,7 +35,7 @@ func Read(r io.Reader) (events []Event, torn bool, err error) {
 		var e Event
 		failure := parse(line, &e)
 		switch {
-		case broken != nil && (failure != nil || e.What != Resumed):
+		case broken != nil && (failure != nil || e.Kind != Resumed):
 			return events, false, broken
 		case failure != nil && !whole:
 			return events, true, nil

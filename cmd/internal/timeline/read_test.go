@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What is written is read again, and the chart is the same.
+// Written events are read back, and yield the same chart.
 func TestWrittenEventsAreReadBack(t *testing.T) {
 	want := sampleRun(50, 5, 1)
 	var file bytes.Buffer
@@ -33,7 +33,7 @@ func TestTornLinesHideNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	var resumed bytes.Buffer
-	if err := Write(&resumed, Event{Time: start, What: Resumed}, events[1]); err != nil {
+	if err := Write(&resumed, Event{Time: start, Kind: Resumed}, events[1]); err != nil {
 		t.Fatal(err)
 	}
 	text := file.String()
@@ -101,7 +101,7 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte{'{'}, len(p))), nil }
 
-// Whatever a file holds, reading it ends, and what was read can be drawn.
+// Reading any file ends, and its events can be drawn.
 func FuzzRead(f *testing.F) {
 	var file bytes.Buffer
 	if err := Write(&file, sampleRun(3, 2, 1)...); err != nil {

@@ -14,7 +14,7 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // fails for good.
 func sampleRun(indexes, parallel int, seed uint64) []Event {
 	random := rand.New(rand.NewPCG(seed, 1))
-	events := []Event{{Time: start, What: Began, Job: "sample"}}
+	events := []Event{{Time: start, Kind: Began, Job: "sample"}}
 	at := make([]time.Duration, parallel) // when each place is free
 	for i := range at {
 		at[i] = time.Duration(i) * 20 * time.Millisecond
@@ -30,8 +30,8 @@ func sampleRun(indexes, parallel int, seed uint64) []Event {
 		t := at[place]
 		failures := 0
 		for attempt := 1; ; attempt++ {
-			event := func(what What, at time.Duration) Event {
-				return Event{Time: start.Add(at), What: what, Job: "sample", Pod: fmt.Sprintf("sample-%d-%d", index, attempt), UID: fmt.Sprint(index, attempt), Index: &index, Attempt: attempt}
+			event := func(kind Kind, at time.Duration) Event {
+				return Event{Time: start.Add(at), Kind: kind, Job: "sample", Pod: fmt.Sprintf("sample-%d-%d", index, attempt), UID: fmt.Sprint(index, attempt), Index: &index, Attempt: attempt}
 			}
 			events = append(events, event(Created, t), event(Started, t+3*time.Millisecond))
 			t += time.Duration(500+random.IntN(2500)) * time.Millisecond
@@ -48,7 +48,7 @@ func sampleRun(indexes, parallel int, seed uint64) []Event {
 				failures++
 			}
 			if failures == 3 {
-				events = append(events, e, Event{Time: start.Add(t), What: IndexFailed, Job: "sample", Index: &index})
+				events = append(events, e, Event{Time: start.Add(t), Kind: IndexFailed, Job: "sample", Index: &index})
 				break
 			}
 			e.Wait, e.Why = Duration(time.Second<<min(attempt-1, 4)), fmt.Sprintf("failure %d of the index", failures)
@@ -60,7 +60,7 @@ func sampleRun(indexes, parallel int, seed uint64) []Event {
 	}
 	last := start.Add(end)
 	return append(events,
-		Event{Time: last, What: Condition, Job: "sample", Condition: "FailureTarget", Status: "True", Reason: "FailedIndexes", Message: "Job has failed indexes"},
-		Event{Time: last.Add(20 * time.Millisecond), What: Condition, Job: "sample", Condition: "Failed", Status: "True", Reason: "FailedIndexes", Message: "Job has failed indexes"},
-		Event{Time: last.Add(30 * time.Millisecond), What: Ended, Job: "sample"})
+		Event{Time: last, Kind: Condition, Job: "sample", Condition: "FailureTarget", Status: "True", Reason: "FailedIndexes", Message: "Job has failed indexes"},
+		Event{Time: last.Add(20 * time.Millisecond), Kind: Condition, Job: "sample", Condition: "Failed", Status: "True", Reason: "FailedIndexes", Message: "Job has failed indexes"},
+		Event{Time: last.Add(30 * time.Millisecond), Kind: Ended, Job: "sample"})
 }

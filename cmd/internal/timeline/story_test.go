@@ -17,8 +17,8 @@ import (
 func at(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
 
 // of returns an event of a pod of an index, -1 for none.
-func of(ms int, what What, index, attempt int) Event {
-	e := Event{Time: at(ms), What: what, Job: "story", Attempt: attempt, Pod: fmt.Sprintf("story-%d", attempt)}
+func of(ms int, kind Kind, index, attempt int) Event {
+	e := Event{Time: at(ms), Kind: kind, Job: "story", Attempt: attempt, Pod: fmt.Sprintf("story-%d", attempt)}
 	if index >= 0 {
 		e.Index, e.Pod = &index, fmt.Sprintf("story-%d-%d", index, attempt)
 	}
@@ -37,11 +37,11 @@ func failed(ms, index, attempt int, counted bool, wait time.Duration) Event {
 }
 
 func indexFailed(ms, index int) Event {
-	return Event{Time: at(ms), What: IndexFailed, Job: "story", Index: &index}
+	return Event{Time: at(ms), Kind: IndexFailed, Job: "story", Index: &index}
 }
 
 func condition(ms int, kind, reason string) Event {
-	return Event{Time: at(ms), What: Condition, Job: "story", Condition: kind, Status: "True", Reason: reason, Message: "said <so>"}
+	return Event{Time: at(ms), Kind: Condition, Job: "story", Condition: kind, Status: "True", Reason: reason, Message: "said <so>"}
 }
 
 // seen writes a row as text: from-to outcome for each bar, from~to for each wait.
@@ -69,7 +69,7 @@ var stories = []struct {
 }{{
 	name: "a failure that counts, one that does not, and an index that fails",
 	events: []Event{
-		{Time: start, What: Began, Job: "story"},
+		{Time: start, Kind: Began, Job: "story"},
 		of(0, Created, 0, 1), of(0, Created, 1, 1), of(0, Created, 2, 1),
 		of(10, Started, 0, 1), of(10, Started, 1, 1), of(10, Started, 2, 1),
 		of(300, Succeeded, 0, 1), failed(200, 1, 1, true, time.Second), failed(100, 2, 1, false, time.Second),
@@ -77,7 +77,7 @@ var stories = []struct {
 		of(1400, Succeeded, 2, 2), failed(1500, 1, 2, true, 0),
 		indexFailed(1500, 1),
 		condition(1500, "FailureTarget", "FailedIndexes"), condition(1510, "Failed", "FailedIndexes"),
-		{Time: at(1600), What: Ended, Job: "story"},
+		{Time: at(1600), Kind: Ended, Job: "story"},
 	},
 	result: "Failed (FailedIndexes)",
 	rows: []string{
@@ -102,8 +102,8 @@ var stories = []struct {
 	name: "a container restarts in its pod",
 	events: []Event{
 		of(0, Created, 0, 1), of(10, Started, 0, 1),
-		func() Event { e := failed(100, 0, 1, true, 200*time.Millisecond); e.What = Restarted; return e }(),
-		func() Event { e := failed(400, 0, 1, true, 400*time.Millisecond); e.What = Restarted; return e }(),
+		func() Event { e := failed(100, 0, 1, true, 200*time.Millisecond); e.Kind = Restarted; return e }(),
+		func() Event { e := failed(400, 0, 1, true, 400*time.Millisecond); e.Kind = Restarted; return e }(),
 		of(600, Deleted, 0, 1), of(700, Terminated, 0, 1),
 	},
 	result: "not finished: the run was cut off, or goes on",
@@ -112,7 +112,7 @@ var stories = []struct {
 	name: "a killed run is resumed a day later: the pause is left out, and what ran runs again",
 	events: []Event{
 		of(0, Created, 0, 1), of(0, Created, 1, 1), of(0, Created, 2, 1), of(10, Started, 0, 1), of(10, Started, 1, 1), of(10, Started, 2, 1), of(500, Succeeded, 2, 1),
-		{Time: at(86_400_500), What: Resumed, Job: "story"},
+		{Time: at(86_400_500), Kind: Resumed, Job: "story"},
 		of(600, Succeeded, 1, 1), // it had ended meanwhile
 		of(86_400_700, Started, 0, 1), of(86_400_900, Succeeded, 0, 1), condition(86_400_900, "Complete", "CompletionsReached"),
 	},
@@ -122,9 +122,9 @@ var stories = []struct {
 	name: "a suspended pod runs again under the same name",
 	events: []Event{
 		of(0, Created, 0, 1), of(10, Started, 0, 1), of(100, Deleted, 0, 1), condition(100, "Suspended", "JobSuspended"), of(150, Terminated, 0, 1),
-		{Time: at(160), What: Ended, Reason: "Interrupted"},
-		{Time: at(1160), What: Resumed}, {Time: at(1160), What: Condition, Condition: "Suspended", Status: "False", Reason: "JobResumed"},
-		of(1200, Started, 0, 1), of(1300, Succeeded, 0, 1), condition(1300, "Complete", "CompletionsReached"), {Time: at(1310), What: Ended},
+		{Time: at(160), Kind: Ended, Reason: "Interrupted"},
+		{Time: at(1160), Kind: Resumed}, {Time: at(1160), Kind: Condition, Condition: "Suspended", Status: "False", Reason: "JobResumed"},
+		of(1200, Started, 0, 1), of(1300, Succeeded, 0, 1), condition(1300, "Complete", "CompletionsReached"), {Time: at(1310), Kind: Ended},
 	},
 	result: "Complete (CompletionsReached)",
 	rows:   []string{"10-150 deleted, 200-300 succeeded"},
@@ -132,7 +132,7 @@ var stories = []struct {
 	name: "a run that was killed wrote twice what it had not saved",
 	events: []Event{
 		of(0, Created, 0, 1), of(10, Started, 0, 1), failed(100, 0, 1, true, time.Second), condition(100, "Suspended", "x"),
-		{Time: at(200), What: Resumed},
+		{Time: at(200), Kind: Resumed},
 		failed(100, 0, 1, true, time.Second), condition(200, "Suspended", "x"), of(1200, Created, 0, 2), of(1200, Created, 0, 2), of(1210, Started, 0, 2), of(1300, Succeeded, 0, 2), of(1310, Succeeded, 0, 2),
 	},
 	result: "Suspended (x)",
@@ -207,7 +207,7 @@ func TestChartUpToAnInstant(t *testing.T) {
 	}
 }
 
-// A page runs its own script and nothing else, whatever names want to be; the names
+// A page runs only its own script, with any names in it; the names
 // stand in it as text.
 func TestPageRunsNothingOfNames(t *testing.T) {
 	const evil = `</title></script><script>alert(1)</script><img src=x onerror=alert(2)>`

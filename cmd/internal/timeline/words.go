@@ -9,8 +9,8 @@ import (
 	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
-// howEnded returns a description of the end of a pod or container.
-func howEnded(e *Event) string {
+// endText returns a description of the end of a pod or container.
+func endText(e *Event) string {
 	var parts []string
 	if e.ExitCode != nil {
 		part := fmt.Sprintf("exit code %d", *e.ExitCode)
@@ -47,7 +47,7 @@ func waits(e *Event) string {
 	return s
 }
 
-func because(reason string) string {
+func inBrackets(reason string) string {
 	if reason == "" {
 		return ""
 	}
@@ -55,14 +55,14 @@ func because(reason string) string {
 }
 
 // count returns a number with its noun.
-func count(n int, what string) string {
+func count(n int, noun string) string {
 	switch {
 	case n == 1:
-		return "1 " + what
-	case strings.HasSuffix(what, "x"):
-		return plain(n) + " " + what + "es"
+		return "1 " + noun
+	case strings.HasSuffix(noun, "x"):
+		return plain(n) + " " + noun + "es"
 	}
-	return plain(n) + " " + what + "s"
+	return plain(n) + " " + noun + "s"
 }
 
 // plain returns a number with commas between thousands.

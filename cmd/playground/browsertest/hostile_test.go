@@ -151,7 +151,7 @@ func TestBadTextsAreAnswered(t *testing.T) {
 		"a tab":             {"a: 1\nb:\n\tc: 2\n", "line 3"},
 		"an open list":      {"a: [1, 2\nb: 3\n", "not a YAML or JSON document"},
 		"half of JSON":      {`{"kind": "Job", `, "not a YAML or JSON document"},
-		"nothing":           {" \n", "empty: there is no document"},
+		"nothing":           {" \n", "empty: no document"},
 		"aliases":           {"a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e]\n", "aliases stand for more than 100000 values"},
 		"5 MB":              {strings.Repeat("x: y # 5 MB\n", 5<<20/12), "this page reads at most 262144"},
 		"a list of 40 KB":   {"a: [" + strings.Repeat("x,", 20_000) + "]\n", "mistake"},
@@ -180,7 +180,7 @@ func TestBadTextsAreAnswered(t *testing.T) {
 	}
 }
 
-// What is entered survives in the link, and the link shows it in another browser.
+// The link keeps the input, and shows it in another browser.
 func TestLinkShowsWhatOneSaw(t *testing.T) {
 	p := open(t, "", 1000, false)
 	p.enter("manifest", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: linked}\nspec: {backoffLimit: 2, template: {spec: {restartPolicy: Never, containers: [{name: main}]}}}\n")

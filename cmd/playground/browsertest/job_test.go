@@ -144,7 +144,7 @@ func TestLineOfAMistakeIsSelected(t *testing.T) {
 	}
 }
 
-// What is entered about a pod changes what is said of it, and of no other.
+// Input about a pod changes the result of this pod, and of no other.
 func TestPodsAreTried(t *testing.T) {
 	p := open(t, "", 1200, false)
 	before := p.texts(".tried")

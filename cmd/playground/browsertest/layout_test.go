@@ -14,8 +14,8 @@ func (p *tab) box(selector string) box {
 	return eval[box](p, `(({left, right, top, bottom}) => ({Left: left, Right: right, Top: top, Bottom: bottom}))(document.querySelector($).getBoundingClientRect())`, selector)
 }
 
-// Whoever moves a slider sees the chart: beside it on a wide page, above it on a narrow
-// one, also far down.
+// The chart is visible while a slider moves, beside it on a wide page and above it on a
+// narrow one, even far down.
 func TestChartsAreBesideTheSliders(t *testing.T) {
 	for _, width := range []int64{390, 1024, 1920} {
 		p := open(t, "", width, false)

@@ -196,7 +196,7 @@ func TestListsAreEmptiedAndNumbersBounded(t *testing.T) {
 	for range 2 {
 		p.act(`document.querySelector('#policies .row button').click()`)
 	}
-	if got := p.texts("#summary"); len(got) != 1 || got[0] != "There is no policy to draw." {
+	if got := p.texts("#summary"); len(got) != 1 || got[0] != "No policy to draw." {
 		t.Errorf("%q", got)
 	}
 	p.act(`document.getElementById('policy-add').click()`)

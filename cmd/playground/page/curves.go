@@ -155,7 +155,7 @@ func (s Settings) view(width float64) *Curves {
 		v.Summary = count(len(v.Wrong), "mistake") + " in the settings: " + v.Wrong[0].Text
 		return v
 	case len(all) == 0:
-		v.Summary = "There is no policy to draw."
+		v.Summary = "No policy to draw."
 		return v
 	}
 	v.Table = s.table(all, window)
@@ -185,7 +185,7 @@ func (v *Curves) policy(i int, p Policy) (backoff.Policy, bool) {
 	v.wrong(i, "max", err)
 	if p.Reset != "" {
 		if read.ResetAfter, err = preset.Duration(p.Reset, 0); err == nil && read.ResetAfter == 0 {
-			err = errors.New("reset after: 0s is not above 0; nothing there means twice the maximum")
+			err = errors.New("reset after: 0s is not above 0; an empty field means twice the maximum")
 		}
 		v.wrong(i, "reset", err)
 	}
@@ -304,7 +304,7 @@ func describe(p backoff.Policy) string {
 		text += fmt.Sprintf(", up to %v%% shorter", math.Round(p.Jitter*1000)/10)
 	}
 	if p.ResetThreshold() >= preset.Longest {
-		return text + ", whatever the length of a run"
+		return text + ", regardless of the length of a run"
 	}
 	if enough := p.ResetThreshold() + 1; enough%time.Millisecond == 0 {
 		return text + ", starts over after a run of " + picture.Duration(enough) + " or more"

@@ -66,7 +66,7 @@ func TestMistakesInSettingsNameTheirField(t *testing.T) {
 	}
 }
 
-// Whatever the settings, there are pictures or mistakes, and no number is not one.
+// Any settings yield pictures or mistakes, and all numbers are finite.
 func TestExtremeSettingsAreDrawn(t *testing.T) {
 	for _, s := range []Settings{
 		{Run: "0s", Window: "87600h", Policies: []Policy{{Initial: "1ms", Max: "1ms", Factor: 1}, {Initial: "87600h", Max: "87600h"}}},

@@ -94,7 +94,7 @@ func refused(documents []*document.Node, err error) *unread {
 	}
 	line, text := lineOf(err.Error())
 	if len(documents) == 1 && kind == "" {
-		return &unread{"This is no Kubernetes object: 1 mistake.", []Remark{{line, "mistake", clean(text)}}}
+		return &unread{"This is not a Kubernetes object: 1 mistake.", []Remark{{line, "mistake", clean(text)}}}
 	}
 	return &unread{"No Job of this file is shown.", []Remark{{line, "notice", clean(text)}}} // the file does not tell which Job is meant
 }

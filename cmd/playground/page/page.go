@@ -65,12 +65,12 @@ func (p *Page) Answer(request []byte) []byte {
 	var r Request
 	notice := ""
 	if err := json.Unmarshal(request, &r); err != nil {
-		r, notice = Request{}, "The page has asked for something that cannot be understood: "+err.Error()
+		r, notice = Request{}, "The page has sent an invalid request: "+err.Error()
 	}
 	if r.Link != nil {
 		r.State = State{}
 		if err := json.Unmarshal([]byte(*r.Link), &r.State); err != nil {
-			r.State, notice = State{}, "The link is damaged, so what it showed is lost: "+err.Error()
+			r.State, notice = State{}, "The link is damaged and cannot be shown: "+err.Error()
 		}
 	}
 	v := p.View(r)

@@ -120,8 +120,8 @@ func TestMistakesAreThoseOfTheProgram(t *testing.T) {
 	}
 }
 
-// What is said of a file that is not shown is true of it: only Kubernetes' own refusals
-// are called that.
+// The summary of a file that is not shown is true. It calls only Kubernetes' own
+// refusals so.
 func TestSummaryOfAFileThatIsNotShownIsTrue(t *testing.T) {
 	const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 1}\n"
 	padding := "# " + strings.Repeat("x", largestManifest) + "\n"
@@ -137,7 +137,7 @@ func TestSummaryOfAFileThatIsNotShownIsTrue(t *testing.T) {
 		{plain("  parallelism: -1\n"), "", "Kubernetes would refuse this: 1 mistake.", "mistake"},
 		{"kind: Job\n", "", "Kubernetes would refuse this: 4 mistakes.", "mistake"},
 		{"a: 1\n", "", "Kubernetes would refuse this: 1 mistake.", "mistake"},
-		{"[1]\n", "", "This is no Kubernetes object: 1 mistake.", "mistake"},
+		{"[1]\n", "", "This is not a Kubernetes object: 1 mistake.", "mistake"},
 		{"a: [\n", "", "This file cannot be read: 1 mistake.", "mistake"},
 	} {
 		for _, tab := range []string{TabJob, TabSimulate} {
@@ -218,8 +218,8 @@ func TestManifestOfManyValuesIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// What the page does not read, its script does not pass on, but for one character that
-// makes it too long here, too.
+// The script cuts texts to one character more than the page reads, so the page still
+// finds them too long.
 func TestPageCutsTextsToOurLimits(t *testing.T) {
 	script, err := os.ReadFile("../static/playground.js")
 	if err != nil {
@@ -232,7 +232,7 @@ func TestPageCutsTextsToOurLimits(t *testing.T) {
 	}
 }
 
-// What is nested too deeply for a browser's stack is refused unread.
+// A manifest nested too deeply for a browser's stack is refused unread.
 func TestDeepManifestIsRefused(t *testing.T) {
 	for _, text := range []string{strings.Repeat("[", 100_000), strings.Repeat("- ", 100_000), strings.Repeat("? ", 500), "a: " + strings.Repeat("{a: ", 300), strings.Repeat(" ", 300) + "a: 1",
 		strings.Repeat(`["]", `, 300), strings.Repeat(`[']''"]', `, 300), strings.Repeat(`["\"]\\", `, 300), strings.Repeat("[\"\n]\", ", 300)} {
@@ -286,8 +286,7 @@ func TestLinkShowsTheSame(t *testing.T) {
 	}
 }
 
-// Whatever a person names things, a picture has only the elements and attributes that
-// the page admits.
+// With any names, a picture has only the elements and attributes that the page admits.
 func TestPicturesHoldOnlyWhatThePageAdmits(t *testing.T) {
 	script, err := os.ReadFile("../static/playground.js")
 	if err != nil {

@@ -61,8 +61,8 @@ func (r *recorder) note(text string) {
 	}
 }
 
-func (r *recorder) add(now time.Time, what timeline.What, p *pod) *timeline.Event {
-	e := timeline.Event{Time: now, What: what, Job: r.job}
+func (r *recorder) add(now time.Time, kind timeline.Kind, p *pod) *timeline.Event {
+	e := timeline.Event{Time: now, Kind: kind, Job: r.job}
 	if p != nil {
 		e.Pod, e.UID, e.Attempt = p.Name, p.UID, p.attempt
 		if p.index >= 0 {
@@ -99,7 +99,7 @@ func (r *recorder) deleted(now time.Time, p *pod) {
 
 func (r *recorder) terminated(now time.Time, p *pod) {
 	r.add(now, timeline.Terminated, p)
-	r.line("pod %s has ended; its end does not matter", p.Name)
+	r.line("pod %s ends without effect on the Job", p.Name)
 }
 
 func (r *recorder) succeeded(now time.Time, p *pod) {

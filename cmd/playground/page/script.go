@@ -109,12 +109,12 @@ func (s *script) add(line string, job *batch.Job, given *bool) error {
 	key = strings.TrimSpace(key)
 	switch {
 	case key == "*" && *given:
-		return fmt.Errorf("there are two lines of *")
+		return fmt.Errorf("more than one line begins with *")
 	case key == "*":
 		s.rest, *given = o, true
 		return nil
 	case job.Spec.CompletionMode != batch.IndexedCompletion:
-		return fmt.Errorf("%s: the Job has no indexes: its pods take the outcomes of the line *, in their order", key)
+		return fmt.Errorf("%s: the Job has no indexes; its pods take the outcomes of the line *, in their order", key)
 	case len(s.lines) == mostLines:
 		return fmt.Errorf("%s: more than %d lines", key, mostLines)
 	}
@@ -127,7 +127,7 @@ func (s *script) add(line string, job *batch.Job, given *bool) error {
 	}
 	for _, other := range s.lines {
 		if indexes.Overlaps(other.indexes) {
-			return fmt.Errorf("%s: an index of these is in another line, too", key)
+			return fmt.Errorf("%s: another line has one of these indexes too", key)
 		}
 	}
 	s.lines = append(s.lines, scriptLine{indexes, o})

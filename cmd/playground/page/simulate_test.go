@@ -28,8 +28,8 @@ func TestMistakesOfAScriptHaveTheirLines(t *testing.T) {
 			`7: "1@x": "x" must be a duration as 30s, above 0 and at most 8760h0m0s`, `8: "1@-3s": "-3s" must be a duration as 30s, above 0 and at most 8760h0m0s`,
 			`9: "": must be an exit code in 0..255, CONTAINER=CODE or drain`,
 		}},
-		{indexed, "3: 1\n0-3: 1\n*: 1\n*: 0\n", []string{"2: 0-3: an index of these is in another line, too", "4: there are two lines of *"}},
-		{plain(""), "*: 1, 0\n3: 1\n", []string{"2: 3: the Job has no indexes: its pods take the outcomes of the line *, in their order"}},
+		{indexed, "3: 1\n0-3: 1\n*: 1\n*: 0\n", []string{"2: 0-3: another line has one of these indexes too", "4: more than one line begins with *"}},
+		{plain(""), "*: 1, 0\n3: 1\n", []string{"2: 3: the Job has no indexes; its pods take the outcomes of the line *, in their order"}},
 		{indexed, "1: 1" + strings.Repeat(",1", mostOutcomes) + "\n", []string{"1: more than 1000 outcomes in a line"}},
 		{indexed, strings.Repeat("#", largestScript+1), []string{"0: the script is too long: this page reads at most 65536 bytes"}},
 	} {
@@ -118,23 +118,23 @@ func TestSimulatedJobsEndAsTheyMust(t *testing.T) {
 			t.Fatalf("the Job has not ended: %+v", status)
 		}
 		counted[string(end.Type)]++
-		what := make(map[timeline.What]int)
+		kinds := make(map[timeline.Kind]int)
 		var last time.Time
 		for _, e := range r.log.events {
-			what[e.What]++
+			kinds[e.Kind]++
 			if e.Time.Before(last) {
 				t.Fatalf("%v is before the event before it", e)
 			}
 			last = e.Time
 		}
-		for w, n := range what {
-			counted[string(w)] += n
+		for kind, n := range kinds {
+			counted[string(kind)] += n
 		}
-		if created, ended := what[timeline.Created], what[timeline.Succeeded]+what[timeline.Failed]+what[timeline.Terminated]; created != ended {
-			t.Fatalf("%d pods were created, %d have ended: %+v", created, ended, what)
+		if created, ended := kinds[timeline.Created], kinds[timeline.Succeeded]+kinds[timeline.Failed]+kinds[timeline.Terminated]; created != ended {
+			t.Fatalf("%d pods were created, %d have ended: %+v", created, ended, kinds)
 		}
-		if int(status.Succeeded) != what[timeline.Succeeded] && end.Type == batch.JobComplete {
-			t.Fatalf("%d succeeded, of which the status counts %d", what[timeline.Succeeded], status.Succeeded)
+		if int(status.Succeeded) != kinds[timeline.Succeeded] && end.Type == batch.JobComplete {
+			t.Fatalf("%d succeeded, of which the status counts %d", kinds[timeline.Succeeded], status.Succeeded)
 		}
 		if indexed && end.Type == batch.JobComplete {
 			done := indexset.MustParse(status.CompletedIndexes)
@@ -145,7 +145,7 @@ func TestSimulatedJobsEndAsTheyMust(t *testing.T) {
 		if status.FailedIndexes != nil && indexset.MustParse(*status.FailedIndexes).Overlaps(indexset.MustParse(status.CompletedIndexes)) {
 			t.Fatalf("an index has failed and succeeded: %+v", status)
 		}
-		if again := simulated(s); !slices.EqualFunc(again.log.events, r.log.events, func(a, b timeline.Event) bool { return a.Pod == b.Pod && a.What == b.What && a.Time.Equal(b.Time) }) {
+		if again := simulated(s); !slices.EqualFunc(again.log.events, r.log.events, func(a, b timeline.Event) bool { return a.Pod == b.Pod && a.Kind == b.Kind && a.Time.Equal(b.Time) }) {
 			t.Fatal("another run differs")
 		}
 	})
@@ -173,7 +173,7 @@ func TestLongRunStartsTheRestartDelaysOver(t *testing.T) {
 	r := simulated(State{Manifest: strings.Replace(plain(""), "Never", "OnFailure", 1), Script: &script})
 	var got []time.Duration
 	for _, e := range r.log.events {
-		if e.What == timeline.Restarted {
+		if e.Kind == timeline.Restarted {
 			got = append(got, time.Duration(e.Wait))
 		}
 	}

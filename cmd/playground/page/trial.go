@@ -178,7 +178,7 @@ func (v judged) next(job *batch.Job) string {
 	}
 	text := "the replacement starts " + v.delay.String() + " after the end of the pod"
 	if deadline := job.Spec.ActiveDeadlineSeconds; deadline != nil && v.delay >= time.Duration(min(*deadline, math.MaxInt32))*time.Second {
-		text += fmt.Sprintf(", unless the Job's %d s are over before", *deadline)
+		text += fmt.Sprintf(", unless the Job's deadline of %d s passes first", *deadline)
 	}
 	return text
 }

@@ -32,7 +32,7 @@ func TestStoriesOfOnePod(t *testing.T) {
 		"an index":         {perIndex, Trial{Exits: exit("1"), Index: 4}, "the Job has no failure policy; failure 1 of index 4, limit 1; the replacement starts 10s after the end of the pod"},
 		"a failed index":   {perIndex, Trial{Exits: exit("1"), Index: 4, Failures: 1}, "the Job has no failure policy; failure 2 of index 4, limit 1: the index has failed; no replacement: the other indexes go on, and the Job fails at the end"},
 		"too many indexes": {perIndex + "  maxFailedIndexes: 0\n", Trial{Exits: exit("1"), Failures: 1}, "the Job has no failure policy; failure 2 of index 0, limit 1: the index has failed; no replacement: the Job fails (MaxFailedIndexesExceeded): Job has exceeded the specified maximal number of failed indexes"},
-		"a short deadline": {"  activeDeadlineSeconds: 5\n", Trial{Exits: exit("1")}, "the Job has no failure policy; failure 1 of the Job, limit 6; the replacement starts 10s after the end of the pod, unless the Job's 5 s are over before"},
+		"a short deadline": {"  activeDeadlineSeconds: 5\n", Trial{Exits: exit("1")}, "the Job has no failure policy; failure 1 of the Job, limit 6; the replacement starts 10s after the end of the pod, unless the Job's deadline of 5 s passes first"},
 		"success":          {"", Trial{Exits: exit("0")}, "no rule: the pod succeeds; ; "},
 		"no such index":    {perIndex, Trial{Index: 5}, "! index 5: the highest of the Job is 4"},
 		"no exit code":     {"", Trial{Exits: exit("x")}, `! container main: "x" is no exit code`},
@@ -96,8 +96,8 @@ func anyJob() *rapid.Generator[string] {
 	})
 }
 
-// What is said of one pod is what the Engine decides on a Job of which all other indexes
-// have succeeded.
+// The result for one pod is the Engine's decision on a Job whose other indexes have all
+// succeeded.
 func TestOnePodIsJudgedAsByTheEngine(t *testing.T) {
 	judgements := make(map[string]int)
 	checkUntilCounted(t, judgements, []string{"the Job fails", "the index fails", "goes on"}, func(t *rapid.T) {

@@ -149,7 +149,7 @@ function answered({answer, failure}) {
 	const request = working;
 	working = null;
 	if (failure !== undefined) {
-		notice('The program of this page has ended (' + failure + '). Reload the page; the link above has what you entered.');
+		notice('The program of this page has ended (' + failure + '). Reload the page; the link above keeps your input.');
 		waiting = null;
 	} else if (!waiting || request.link !== undefined || request.state.tab === 'curves' && state.tab === 'curves') {
 		present(request, JSON.parse(answer));
@@ -160,7 +160,7 @@ function answered({answer, failure}) {
 function present(request, view) {
 	notice(view.notice);
 	if (!view.state) {
-		summary('There is no result.');
+		summary('No result.');
 		return;
 	}
 	if (request.link !== undefined) {
@@ -264,14 +264,14 @@ async function pack(text) {
 }
 
 async function unpack(link) {
-	if (link[0] !== '1') throw new Error('it is of another version');
+	if (link[0] !== '1') throw new Error('unknown version');
 	const bytes = Uint8Array.from(atob(link.slice(1).replaceAll('-', '+').replaceAll('_', '/')), c => c.charCodeAt(0));
 	const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw')).getReader();
 	const parts = [];
 	for (let size = 0; ;) {
 		const {done, value} = await reader.read();
 		if (done) return new Blob(parts).text();
-		if ((size += value.length) > largestState) throw new Error('it is too long');
+		if ((size += value.length) > largestState) throw new Error('too long');
 		parts.push(value);
 	}
 }
@@ -336,14 +336,14 @@ const unread = list => list?.some(r => r.kind === 'notice') ? 'Not shown' : 'Mis
 function showJob(job) {
 	summary(job.summary);
 	fill('mistakes', ...remarks(unread(job.mistakes), job.mistakes, byId('manifest')));
-	fill('findings', ...remarks('Likely not meant', job.findings, byId('manifest')));
+	fill('findings', ...remarks('Likely mistakes', job.findings, byId('manifest')));
 	fill('worst', pairs('The worst case', null, job.worst));
 	const valid = !job.mistakes;
 	byId('trials').hidden = byId('trial-add').hidden = !valid;
 	if (valid) showTrials(job);
 	fill('defaults', pairs('Defaults that the API server fills in', ['field', 'value'], job.filled),
 		job.spec ? node('details', {}, node('summary', {}, 'The specification with its defaults'), node('pre', {tabIndex: 0}, job.spec)) : null,
-		job.unused ? node('details', {}, node('summary', {}, 'What decides nothing here'), node('ul', {}, ...job.unused.map(u => node('li', {}, u)))) : null);
+		job.unused ? node('details', {}, node('summary', {}, 'Without effect here'), node('ul', {}, ...job.unused.map(u => node('li', {}, u)))) : null);
 }
 
 let trialShape = ''; // of the current forms
@@ -486,7 +486,7 @@ function showCurves(c, settings) {
 			slider('pods', settings.pods, v => { curves().pods = whole(v); }, {min: 1, max: 500}),
 			slider('requests', settings.requests, v => { curves().requests = whole(v); }, {min: 1, max: 50}),
 			slider('drawn time', settings.window, v => { curves().window = v; }),
-			node('small', {}, 'requests: to the API server, for each restart'));
+			node('small', {}, 'requests to the API server per restart'));
 	}
 	byId('policy-add').disabled = byId('node-add').disabled = settings.policies.length >= 4;
 	byId('node-add').disabled ||= !c.node;

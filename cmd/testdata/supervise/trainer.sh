@@ -1,4 +1,4 @@
-# Ends in another way each time: busy twice, then a mistake, then killed for good.
+# Ends busy twice, then with an error, then killed every time.
 # $TRAINER_RUNS names the file that counts the runs.
 runs=${TRAINER_RUNS:-/tmp/trainer-runs}
 echo run >>"$runs"

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// told holds the timestamps of the runtime's latest exit events, by container. The zero
-// value is empty. It is safe for concurrent use by multiple goroutines.
-type told struct {
+// eventTimes holds the timestamps of the runtime's latest exit events, by container. The
+// zero value is empty. It is safe for concurrent use by multiple goroutines.
+type eventTimes struct {
 	mu       sync.Mutex
 	new, old map[string]time.Time // old is dropped once new is full
 }
 
-// mostTold is the number of containers in each half.
-const mostTold = 4096
+// mostEventTimes is the number of containers in each half.
+const mostEventTimes = 4096
 
 // note records the timestamp of an event. Only a container's first one counts.
-func (t *told) note(container string, at time.Time) {
+func (t *eventTimes) note(container string, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, ok := t.old[container]; ok {
@@ -25,14 +25,14 @@ func (t *told) note(container string, at time.Time) {
 	if _, ok := t.new[container]; ok {
 		return
 	}
-	if t.new == nil || len(t.new) >= mostTold {
+	if t.new == nil || len(t.new) >= mostEventTimes {
 		t.new, t.old = map[string]time.Time{}, t.new
 	}
 	t.new[container] = at
 }
 
 // take removes and returns the timestamp of a container, or zero.
-func (t *told) take(container string) time.Time {
+func (t *eventTimes) take(container string) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at, ok := t.new[container]
