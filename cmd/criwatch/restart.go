@@ -78,7 +78,7 @@ func newCrashLoop(w *watch, p *policy, rows *rowWriter, s *statefolder.Store, ab
 		if p.of(k) == nil {
 			continue
 		}
-		if err := l.back.Restore(k, restartstate.ToClock(*saved.Backoff, time.Now())); err != nil {
+		if err := l.back.Restore(k, *saved.Backoff); err != nil {
 			return nil, s.Unusable(restartstate.At("containers."+k.String()+".backoff", err))
 		}
 		b, _ := l.back.State(k)

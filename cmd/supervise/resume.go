@@ -37,7 +37,6 @@ func (s *supervisor) resume(note func(string, ...any)) error {
 			return err
 		}
 	}
-	now := time.Now()
 	for _, t := range s.tasks {
 		c, ok := st.Commands[t.name]
 		if !ok {
@@ -54,12 +53,15 @@ func (s *supervisor) resume(note func(string, ...any)) error {
 			}
 			continue
 		}
-		if err := s.restarter.Restore(t.name, restartstate.ToClock(*c.Backoff, now)); err != nil {
+		if err := s.restarter.Restore(t.name, *c.Backoff); err != nil {
 			return s.store.Unusable(restartstate.At("commands."+t.name+".backoff", err))
 		}
 		b, _ := s.restarter.State(t.name)
 		t.decision, t.code = b.Decision, b.Last.Code
 		note("note: %s: %s", t.name, t.resumed(s.restarter.Remaining(t.name)))
+	}
+	if n := s.restarter.Lowered(); n > 0 {
+		note("note: -state: the clock was set back; %d times in the state were ahead of it and now equal it", n)
 	}
 	return nil
 }

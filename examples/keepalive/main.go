@@ -10,6 +10,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -32,6 +33,8 @@ func main() {
 		if decision.Action != backoff.ActionRestart {
 			return
 		}
-		time.Sleep(restarter.Remaining("importer"))
+		if err := restarter.Wait(context.Background(), "importer"); err != nil {
+			return
+		}
 	}
 }
