@@ -179,6 +179,8 @@ func TestLimitOfProcessesIsReported(t *testing.T) {
 		cmd := exec.Command("prlimit", fmt.Sprintf("--nproc=%d:%[1]d", limit), self)
 		cmd.Env = append(os.Environ(), programOf+"=sleep 0.01")
 		asOrdinaryUser(cmd)
+		// A user for each run, without the processes of the run before or of another test.
+		cmd.SysProcAttr.Credential.Uid = uint32(1<<20 + os.Getpid()%1_000_000*1000 + limit)
 		out, err := cmd.CombinedOutput()
 		switch {
 		case err == nil && strings.Contains(string(out), "closed\n"):
