@@ -9,18 +9,18 @@ import (
 )
 
 // Creation is a pod to create from the Job's template. Its ObjectMeta lacks only a
-// name. For an Indexed Job, Pod also sets the Hostname and, in containers and init
-// containers without it, JobCompletionIndexEnv.
+// name. For an Indexed Job, Pod also sets the Hostname, and adds JobCompletionIndexEnv
+// to containers and init containers that lack it.
 type Creation struct {
 	Index int // completion index, -1 for a NonIndexed Job
-	// Hostname is <job>-<index>, a DNS name together with the subdomain, or "" for that
-	// of the template.
+	// Hostname is <job>-<index>, which forms a DNS name with the subdomain; "" keeps
+	// the template's hostname.
 	Hostname string
 	batch.ObjectMeta
 }
 
-// Pod returns the pod, given the specification of the Job's template, which it does not
-// modify. The caller names the pod.
+// Pod returns the pod without modifying spec, the specification in the Job's template.
+// The caller names the pod.
 func (n Creation) Pod(spec batch.PodSpec) *batch.Pod {
 	if n.Hostname != "" {
 		spec.Hostname = n.Hostname

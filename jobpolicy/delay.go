@@ -2,12 +2,12 @@ package jobpolicy
 
 import "time"
 
-// Remaining returns the rest of the delay before a replacement, at least 0, when
-// sinceLast has passed since the last failure ended. The delay is BaseDelay, doubled up
-// to MaxDelay for each failure in a row after the first. As in Kubernetes, MaxDelay
-// does not limit BaseDelay itself. Unlike in Kubernetes, a failure in the future (a
-// negative sinceLast) is taken as one that happens now, so the wait never exceeds the
-// delay (KEP-3850, "Exponential backoff delay per index").
+// Remaining returns the time left until a replacement, at least 0, given the time since
+// the last failed pod ended. The delay is BaseDelay, doubled for each further failure
+// in a row, up to MaxDelay. As in Kubernetes, MaxDelay does not limit BaseDelay itself.
+// Unlike Kubernetes, Remaining treats a negative sinceLast (a failure in the future) as
+// 0, so the wait never exceeds the delay (KEP-3850, "Exponential backoff delay per
+// index").
 //
 // The caller chooses which failures to count. Kubernetes includes ignored ones.
 func (e Engine) Remaining(failures int, sinceLast time.Duration) time.Duration {

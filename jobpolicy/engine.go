@@ -7,39 +7,38 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// Engine plans the next step of a Job. The zero value decides as Kubernetes 1.36 and
+// Engine plans the next step of a Job. The zero value decides like Kubernetes 1.36 and
 // 1.37 with default feature gates. API servers accept its statuses from 1.31 on; 1.30
 // rejects SuccessCriteriaMet for most Jobs.
 //
 // Carry out each plan. Call Plan again after RequeueAfter and after every change to the
-// Job or its pods, including the plan's own.
+// Job or its pods, including your own.
 type Engine struct {
 	BaseDelay      time.Duration // before the first replacement; 0 means 10s
-	MaxDelay       time.Duration // bound of the doubled delay; 0 means 10m
+	MaxDelay       time.Duration // limit of the doubled delay; 0 means 10m
 	MinRequeue     time.Duration // minimum RequeueAfter for a delay; 0 means 1s
-	MaxPodsPerPlan int           // creations, or deletions of surplus pods; 0 means 500
+	MaxPodsPerPlan int           // limit of creations, or deletions of surplus pods; 0 means 500
 	// StartReadyIndexes starts pending indexes while lower ones wait. By default, as in
-	// Kubernetes, a waiting index holds back higher ones.
+	// Kubernetes, a waiting index holds back a higher one.
 	StartReadyIndexes bool
 	IgnoredDelay      IgnoredDelay // effect of ignored failures on the delay
-	// RuleInReason extends the reason of a Job failed by a FailJob rule to
-	// PodFailurePolicy_NAME, with the rule's name or, without one, its index
-	// (KEP-4443).
+	// RuleInReason extends the reason PodFailurePolicy to PodFailurePolicy_NAME. NAME
+	// is the name of the FailJob rule, or its index if unnamed (KEP-4443).
 	RuleInReason bool
-	// ManagedBy selects the Jobs by spec.managedBy; in both, "" means the Kubernetes
-	// Job controller.
+	// ManagedBy is the spec.managedBy of the Jobs to plan. Both default to the
+	// Kubernetes Job controller.
 	ManagedBy string
 }
 
-// IgnoredDelay is the effect of failures matched by an Ignore rule on the delay before
-// a replacement.
+// IgnoredDelay says how failures that match an Ignore rule affect the delay before a
+// replacement.
 type IgnoredDelay int
 
-// The effects of ignored failures on the delay.
+// The effects of ignored failures.
 const (
-	DelayLikeFailure IgnoredDelay = 0 // as any other failure (Kubernetes)
+	DelayLikeFailure IgnoredDelay = 0 // like any other failure, as in Kubernetes
 	DelaySeparately  IgnoredDelay = 1 // in a separate streak with its own delay
-	NoDelay          IgnoredDelay = 2 // no delay (KEP-3850's text)
+	NoDelay          IgnoredDelay = 2 // no delay, as KEP-3850 says
 )
 
 // String returns the name of the constant.

@@ -1,8 +1,8 @@
 // Package jobpolicy implements the decisions of the Kubernetes Job controller about
 // failed pods (KEP-3329, KEP-3850) as pure functions on the types of package batch.
-// Start with [Engine.Plan], one pass of the controller. [MatchPod] and [MatchExit]
-// evaluate a pod failure policy. [Match.NextCounts], [Match.IndexFailed],
-// [Engine.Remaining] and [EndLimits.Verdict] work without Job objects.
+// Start with [Engine.Plan], which plans one pass. [MatchPod] and [MatchExit] evaluate a
+// pod failure policy. [Match.NextCounts], [Match.IndexFailed], [Engine.Remaining] and
+// [EndLimits.Verdict] work without Job objects.
 package jobpolicy
 
 import (
@@ -14,17 +14,18 @@ import (
 
 // Plan returns the next step for a Job. It is deterministic. If the Engine, the Input
 // or the Job's status is invalid, the error wraps field.Errors. The plan is empty for a
-// finished Job and, except for a note, for a Job with another controller or an unknown
+// finished Job, and has only a note for a Job with another controller or an unknown
 // completion mode.
 //
 // Set ExpectationsPending until Pods reflects all creations and deletions of earlier
 // plans. Meanwhile Plan records and releases ended pods, but creates no pods, deletes
 // no surplus pods and does not end the Job. After removing a pod's finalizer, list the
-// pod in FinalizersRemoved until Pods shows the removal, or Plan releases it again.
+// pod in FinalizersRemoved until Pods shows the removal; otherwise Plan releases it
+// again.
 //
-// Pass the Job as last written. If its status is older than State, Plan plans nothing
-// until the status catches up or five minutes have passed. If State is lost, read Job
-// and Pods from storage before the next plan.
+// Pass the latest version of the Job. If its status is older than State, Plan plans
+// nothing until the status catches up or five minutes have passed. If State is lost,
+// read Job and Pods from storage, not a cache, before the next plan.
 func (e Engine) Plan(in Input) (Plan, error) {
 	// Each of the three steps only reads the result of the one before. observe builds
 	// the view, decide makes the decision, and record turns both into the plan.

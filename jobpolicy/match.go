@@ -7,22 +7,22 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Match is the result of a pod failure policy for a failed pod. Of its zero value only
+// Match is the result of a pod failure policy for a failed pod. On its zero value, only
 // Counted is meaningful.
 type Match struct {
-	Rule      int          // of the deciding rule, -1 if none
+	Rule      int          // index of the deciding rule, -1 if none
 	Action    batch.Action // "" if none
 	Container string       // name of the matching container, for a rule on exit codes
 	ExitCode  int32        // of Container
 	Condition string       // type of the matching condition, for a rule on conditions
 }
 
-// Counted reports whether the failure counts towards the backoff limits, as all but
+// Counted reports whether the failure counts towards the backoff limits. All except
 // ignored failures do.
 func (m Match) Counted() bool { return m.Action != batch.ActionIgnore }
 
 // Message returns the message of the Job's condition if a FailJob rule decided,
-// otherwise "". It equals the message of Kubernetes, which other controllers match with
+// otherwise "". It equals the message in Kubernetes, which other controllers match with
 // regular expressions.
 func (m Match) Message(pod *batch.Pod) string {
 	switch {
@@ -54,9 +54,8 @@ func MatchPod(p *batch.PodFailurePolicy, pod *batch.Pod) Match {
 	return firstMatch(p, pod, allRules)
 }
 
-// MatchExit returns the result of MatchPod for a pod with a single container that ended
-// with this exit code, for schedulers without pods. Rules on conditions never match,
-// nor does exit code 0.
+// MatchExit is MatchPod for schedulers without pods. It takes the name and exit code of
+// a single container. Rules on conditions never match, nor does exit code 0.
 func MatchExit(p *batch.PodFailurePolicy, container string, code int32) Match {
 	if p == nil {
 		return noMatch

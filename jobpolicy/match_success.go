@@ -7,11 +7,11 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// MatchSuccess returns the first rule that the succeeded indexes meet, as the Rule of a
-// Match, -1 if none. A rule with indexes is met if all of them have succeeded, or as
-// many as its count; a rule with only a count, if that many of all indexes have.
-// Indexes at or above completions are ignored; a rule with only such indexes is never
-// met. Without a success no rule is met, even with count 0.
+// MatchSuccess returns a Match whose Rule is the first one that the succeeded indexes
+// meet, or -1. A rule with indexes is met if all of them, or as many as its count, have
+// succeeded. A rule with only a count is met if that many indexes have. Indexes at or
+// above completions are ignored; a rule with only such indexes is never met. If no
+// index has succeeded, no rule is met, even with count 0.
 func MatchSuccess(p *batch.SuccessPolicy, succeeded indexset.Set, completions int) Match {
 	if p == nil || succeeded.IsZero() {
 		return noMatch

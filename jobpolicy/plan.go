@@ -11,19 +11,21 @@ type Input struct {
 	Job *batch.Job
 	// Pods are all visible pods of the Job, in any order. Each needs a UID or a name.
 	Pods                []*batch.Pod
-	State               State // of the last plan whose InterimStatus was written
-	ExpectationsPending bool  // Pods lacks earlier creations or deletions
-	// FinalizersRemoved lists pods that Pods may show with a removed finalizer, by UID,
-	// or by name without a UID.
+	State               State // the last one kept; see Plan.State
+	ExpectationsPending bool  // Pods does not yet reflect all earlier plans
+	// FinalizersRemoved lists the pods whose removed finalizers Pods may still show, by
+	// UID or, without one, by name.
 	FinalizersRemoved []string
-	NoPodChanges      bool      // creations or deletions are refused; plan none, and no end that needs one
-	Now               time.Time // the caller's clock; must be set
+	// NoPodChanges, set after a refusal, rules out creations, deletions and ending
+	// a Job with active pods.
+	NoPodChanges bool
+	Now          time.Time // the caller's clock; must be set
 }
 
 // Plan holds effects to carry out in this order: Delete, Create, InterimStatus,
 // Release, FinalStatus. InterimStatus records the ends of pods, Release removes their
-// finalizers, and only FinalStatus raises the counters. A crash therefore neither loses
-// a failure nor counts it twice (KEP-3850).
+// finalizers, and only a later status counts the failures. A crash therefore neither
+// loses a failure nor counts it twice (KEP-3850).
 //
 // If an effect fails, skip the rest and plan again later. After a refused deletion or
 // creation, plan again at once with NoPodChanges to record and release ended pods.
@@ -31,14 +33,14 @@ type Plan struct {
 	Delete        []Deletion       // pods to delete
 	Create        []Creation       // pods to create
 	InterimStatus *batch.JobStatus // status to write, nil if unchanged
-	Release       []PodRef         // pods whose tracking finalizer to remove; some may still run if the Job ends
+	Release       []PodRef         // pods to remove the tracking finalizer from; some may still run if the Job ends
 	FinalStatus   *batch.JobStatus // status to write last, nil if unchanged
 
-	State         State         // for the next plan; keep it once InterimStatus is written, at once if nil
+	State         State         // for the next plan; keep it once InterimStatus, if any, is written
 	RequeueAfter  time.Duration // 0 if the plan waits for nothing
 	RequeueReason RequeueReason // why to plan again
-	Decisions     []PodDecision // one per newly finished pod, by index and UID
-	MetricDeltas  MetricDeltas  // valid once InterimStatus is written, at once if nil
+	Decisions     []PodDecision // one per newly finished pod, ordered by index and UID
+	MetricDeltas  MetricDeltas  // valid once InterimStatus, if any, is written
 	Notes         []string      // unreadable or skipped input, and why a plan is empty
 }
 
@@ -46,14 +48,14 @@ type Plan struct {
 type PodRef struct{ Name, UID string }
 
 // Deletion is a pod to delete. If Untrack is set, first remove the pod's tracking
-// finalizer, because its end does not count.
+// finalizer ([batch.JobTrackingFinalizer]), so that its end does not count.
 type Deletion struct {
 	PodRef
 	Untrack bool
 }
 
 // PodDecision is the decision about a newly finished pod. It stands even if the pod
-// later shows a different end.
+// later looks different.
 type PodDecision struct {
 	PodRef
 	Index       int       // completion index, -1 for a NonIndexed Job
@@ -61,19 +63,19 @@ type PodDecision struct {
 	Failures    int       // counted failures of its index, this one included; 0 without a limit per index
 	IndexFailed bool      // the index fails with this pod
 	Finished    time.Time // the pod's FinishTime
-	Untracked   bool      // lacks the tracking finalizer, so its end does not count
+	Untracked   bool      // the pod lacks the tracking finalizer, so its end does not count
 }
 
 // MetricDeltas are increments of the Job controller's job_controller_… metrics. Add
-// those of every plan whose InterimStatus was written, and each pod, index and Job is
-// counted once despite crashes and retries.
+// those of every plan whose InterimStatus, if any, was written. Each pod, index and Job
+// is then counted once, despite crashes and retries.
 type MetricDeltas struct {
 	Finished         batch.Reason         // jobs_finished_total{reason}; "" unless the Job's end is decided
 	PodsSucceeded    int                  // job_pods_finished_total{result="succeeded"}
 	PodsFailed       int                  // job_pods_finished_total{result="failed"}
 	IndexesSucceeded int                  // job_finished_indexes_total{status="succeeded"}
 	IndexesFailed    int                  // job_finished_indexes_total{status="failed"}
-	PerIndex         bool                 // their label backoffLimit is "perIndex" if true, else "global"
+	PerIndex         bool                 // label backoffLimit of the index metrics: "perIndex" if true, else "global"
 	Handled          map[batch.Action]int // pod_failures_handled_by_failure_policy_total{action}
 }
 

@@ -2,10 +2,10 @@ package jobpolicy
 
 import "time"
 
-// RequeueReason says why to plan again without a change. "" means no reason.
+// RequeueReason says why to plan again even without a change. "" means no reason.
 type RequeueReason string
 
-// The reasons for planning again without a change.
+// The reasons for planning again.
 const (
 	RequeueDelay    RequeueReason = "Delay"    // the replacement of a failed pod is due
 	RequeueBatch    RequeueReason = "Batch"    // like RequeueDelay, postponed to MinRequeue

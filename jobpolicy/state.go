@@ -6,17 +6,18 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// State carries facts without a place in the Job's status from one plan to the next.
-// Keep it once the plan's InterimStatus is written, and store it with the Job so that
-// it survives a restart. It holds at most three UIDs for each of the plan's Pods, and
-// little else. The zero value is the state of a new Job.
+// State holds facts for the next plan that have no place in the Job's status. Keep it
+// as Plan.State says, and store it with the Job so that it survives a restart of the
+// program. It holds at most three UIDs for each of the Pods, and little else. The zero
+// value is the state of a new Job.
 type State struct {
 	// Job is the Job's UID. Plan ignores the State of another Job; "" fits every Job.
 	Job string `json:"job,omitempty"`
 
-	// Written is the progress of the last planned status; Plan plans nothing on an
-	// older one. Behind is when an older status was first seen, zero if it is current.
-	// After five minutes Plan accepts the status, which may have been reset on purpose.
+	// Written is the progress of the last planned status. Behind is when an older
+	// status was first seen, zero if the status is current. Plan plans nothing on an
+	// older status, but accepts it after five minutes, because it may have been reset
+	// on purpose.
 	Written StatusProgress `json:"written,omitzero"`
 	Behind  time.Time      `json:"behind,omitzero"`
 
@@ -29,19 +30,19 @@ type State struct {
 	Ignored     int       `json:"ignored,omitempty"`
 	LastIgnored time.Time `json:"lastIgnored,omitzero"`
 
-	// Ahead maps the UIDs of failed pods that end in the future to the time when this
-	// was noticed, which starts the wait of their index.
+	// Ahead maps the UIDs of failed pods with an end in the future to the time when
+	// Plan noticed this. Their indexes wait from that time on.
 	Ahead map[string]time.Time `json:"ahead,omitempty"`
 
-	// Handled holds the UIDs of finished pods that are decided on but not in the
-	// status, so that they are decided on once.
+	// Handled holds the UIDs of finished pods that have a decision but are not in the
+	// status, so that each is decided on once.
 	Handled []string `json:"handled,omitempty"`
 
-	// Released holds the UIDs of recorded pods released by Plan. Those no longer in the
-	// status are counted, and older views of them count nothing. Released also holds
-	// ended pods without a finalizer whose index is, or was in the last plan, beyond
-	// the completions. If the index comes back, they are not mistaken for pods that
-	// never had a finalizer.
+	// Released holds the UIDs of pods recorded and released by Plan. Those no longer in
+	// the status are counted, and Plan ignores finalizers still shown on them. Released
+	// also holds ended pods without a finalizer whose index is beyond the completions,
+	// now or in the last plan. If the index comes back, they are not mistaken for pods
+	// that never had a finalizer.
 	Released []string `json:"released,omitempty"`
 }
 
@@ -54,13 +55,13 @@ func (m State) of(job *batch.Job) State {
 	return m
 }
 
-// StatusProgress is the progress of a Job's status, uncounted pods included. It only
-// rises while completions stay the same.
+// StatusProgress is the progress of a Job's status, uncounted pods included. While
+// completions stay the same, it never falls.
 type StatusProgress struct {
 	Succeeded   int  `json:"succeeded,omitempty"`   // pods, or indexes of an Indexed Job
 	Failed      int  `json:"failed,omitempty"`      // pods
 	Ending      bool `json:"ending,omitempty"`      // the Job's end is decided
-	Completions int  `json:"completions,omitempty"` // of an Indexed Job; only lower indexes are counted
+	Completions int  `json:"completions,omitempty"` // of an Indexed Job; Succeeded counts only lower indexes
 }
 
 // less reports whether any part of p is less than in q.

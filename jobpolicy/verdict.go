@@ -6,7 +6,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// EndLimits are the numbers that end a Job.
+// EndLimits are the limits at which a Job ends.
 type EndLimits struct {
 	Completions           *int32 // successes that complete the Job once no pod is active; nil means one
 	BackoffLimit          *int32 // counted failures tolerated; nil means all
@@ -14,11 +14,11 @@ type EndLimits struct {
 	ActiveDeadlineSeconds *int64 // seconds after the start at which the Job fails; nil means never
 }
 
-// Progress is a Job's progress so far.
+// Progress is a Job's progress, for EndLimits.Verdict.
 type Progress struct {
-	FailJob string // message of a pod that matched a FailJob rule, or ""
+	FailJob string // Match.Message of a pod that matched a FailJob rule, or ""
 	Failed  int    // counted failures
-	// Restarts is the number of restarts in place of unfinished pods under OnFailure,
+	// Restarts is the number of container restarts in unfinished pods under OnFailure,
 	// otherwise 0. As in Kubernetes, the Job already fails when Restarts equals a
 	// BackoffLimit above 0.
 	Restarts      int
@@ -29,8 +29,8 @@ type Progress struct {
 	Active        int           // pods neither finished nor being deleted
 }
 
-// Verdict returns why the Job ends now and the message of its condition, or "" if it
-// goes on. The first limit reached decides, in the order of Kubernetes:
+// Verdict returns why the Job ends now and the message of its condition, both "" if it
+// goes on. The reasons take precedence in this order, as in Kubernetes:
 // PodFailurePolicy, BackoffLimitExceeded, DeadlineExceeded, MaxFailedIndexesExceeded,
 // FailedIndexes, SuccessPolicy, CompletionsReached. The last two are successes.
 func (l EndLimits) Verdict(t Progress) (reason batch.Reason, message string) {

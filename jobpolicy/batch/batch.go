@@ -1,6 +1,6 @@
 // Package batch has the parts of batch/v1 and core/v1 that affect restarts, with their
-// names, defaults and validation. A manifest or the output of kubectl get -o json
-// unmarshals into the types.
+// names, defaults and validation. JSON manifests and the output of kubectl get -o json
+// unmarshal into them.
 package batch
 
 import (
@@ -20,8 +20,8 @@ type Job struct {
 // JobSpec is the specification of a Job.
 type JobSpec struct {
 	Parallelism *int32 `json:"parallelism,omitempty"` // pods at once
-	// Completions is the number of successes wanted. If nil, one suffices, and no pod
-	// starts after it.
+	// Completions is the number of successes wanted. If nil, one success suffices, and
+	// no pod starts after it.
 	Completions           *int32            `json:"completions,omitempty"`
 	ActiveDeadlineSeconds *int64            `json:"activeDeadlineSeconds,omitempty"`
 	PodFailurePolicy      *PodFailurePolicy `json:"podFailurePolicy,omitempty"`
@@ -43,7 +43,7 @@ type JobSpec struct {
 	Unknown map[string]json.RawMessage `json:"-"`
 }
 
-// JobStatus is the status of a Job. Index sets are text.
+// JobStatus is the status of a Job. Index sets are text such as 1,3-5.
 type JobStatus struct {
 	Conditions              []JobCondition           `json:"conditions,omitempty"`
 	StartTime               time.Time                `json:"startTime,omitzero"`
@@ -81,8 +81,8 @@ func (s *JobStatus) HasCondition(t JobConditionType) bool {
 	return false
 }
 
-// UncountedTerminatedPods holds the UIDs of finished pods that are recorded, but
-// counted only after the removal of their finalizer.
+// UncountedTerminatedPods holds the UIDs of finished pods to count once their
+// finalizers are removed.
 type UncountedTerminatedPods struct {
 	Succeeded []string `json:"succeeded,omitempty"`
 	Failed    []string `json:"failed,omitempty"`

@@ -58,8 +58,8 @@ const (
 const (
 	ActionFailJob   Action = "FailJob"   // the Job fails at once
 	ActionFailIndex Action = "FailIndex" // the index fails at once
-	ActionIgnore    Action = "Ignore"    // replaced without counting
-	ActionCount     Action = "Count"     // counted, as if no rule matched
+	ActionIgnore    Action = "Ignore"    // the pod is replaced without counting the failure
+	ActionCount     Action = "Count"     // the failure counts, as if no rule matched
 )
 
 // The operators of OnExitCodes.
@@ -116,8 +116,8 @@ const (
 	JobSuspended          JobConditionType = "Suspended"
 	JobComplete           JobConditionType = "Complete"
 	JobFailed             JobConditionType = "Failed"
-	JobFailureTarget      JobConditionType = "FailureTarget"      // Failed once every pod has ended
-	JobSuccessCriteriaMet JobConditionType = "SuccessCriteriaMet" // Complete once every pod has ended
+	JobFailureTarget      JobConditionType = "FailureTarget"      // becomes Failed once every pod has ended
+	JobSuccessCriteriaMet JobConditionType = "SuccessCriteriaMet" // becomes Complete once every pod has ended
 )
 
 // The reasons of a Job's conditions.

@@ -48,8 +48,7 @@ func (p *Pod) Track() {
 	}
 }
 
-// Untrack removes the tracking finalizer. It carries out Plan.Release and
-// Deletion.Untrack.
+// Untrack removes the tracking finalizer. Use it for Plan.Release and Deletion.Untrack.
 func (p *Pod) Untrack() {
 	p.Finalizers = slices.DeleteFunc(slices.Clone(p.Finalizers), func(f string) bool { return f == JobTrackingFinalizer })
 }
@@ -110,7 +109,7 @@ type ContainerStateTerminated struct {
 	FinishedAt time.Time `json:"finishedAt,omitzero"`
 }
 
-// PodTemplateSpec describes the pods that a Job creates.
+// PodTemplateSpec describes a Job's pods.
 type PodTemplateSpec struct {
 	ObjectMeta `json:"metadata,omitzero"`
 	Spec       PodSpec `json:"spec,omitzero"`

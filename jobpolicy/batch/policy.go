@@ -14,7 +14,7 @@ type PodFailurePolicy struct {
 // PodFailurePolicyRule is an action with one of two requirements. If both are set, only
 // OnExitCodes is used.
 type PodFailurePolicyRule struct {
-	// Name is unique, and part of the Job's reason with Engine.RuleInReason (KEP-4443).
+	// Name must be unique. Engine.RuleInReason adds it to the Job's reason (KEP-4443).
 	// Kubernetes up to 1.37 does not support it.
 	Name            string           `json:"name,omitempty"`
 	Action          Action           `json:"action"`

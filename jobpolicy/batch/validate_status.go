@@ -7,9 +7,9 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// ValidateStatus returns all mistakes in the Job's status as field.Errors, or nil, like
-// the API server for an entirely new status. Some only mean that the controller has yet
-// to follow a change, such as lowered completions.
+// ValidateStatus returns all mistakes that the API server finds in an entirely new Job
+// status, as field.Errors, or nil. Some only show that the controller has yet to follow
+// a change, such as lowered completions.
 func (j *Job) ValidateStatus() error {
 	var errs field.Errors
 	if j == nil {

@@ -8,8 +8,8 @@ import (
 
 // ValidateUpdate returns the mistakes of [JobSpec.Validate], followed by all forbidden
 // changes from old. The completion mode, pod failure policy, limit per index and
-// success policy are fixed. Completions may change only in an Indexed Job, to the same
-// number as parallelism. The pod template is ignored.
+// success policy are fixed. Completions may change only in an Indexed Job, and must
+// then equal parallelism. The pod template is ignored.
 func (s *JobSpec) ValidateUpdate(old *JobSpec) error {
 	var errs field.Errors
 	s.validate(&errs)
