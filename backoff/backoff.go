@@ -1,7 +1,8 @@
 // Package backoff decides whether and when a failed container, process or other task
 // restarts (KEP-4603, KEP-5307, KEP-5532).
 //
-// Start with a [Restarter], which decides about the exits of tasks, identified by keys:
+// Start with a [Restarter], which decides after each exit whether a task, identified by
+// a key, restarts:
 //
 //	r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{})
 //	d := r.Exited("web", backoff.ExitPolicy{}, backoff.Exit{Run: 1, Code: 1})
@@ -11,11 +12,11 @@
 //
 // A [Tracker] only computes delays, for instance for a work queue. A [Policy] is a
 // delay curve. [CrashLoop] and similar functions return the curves of Kubernetes, and
-// [CrashLoopConfig.Resolve] returns that of a node.
+// [CrashLoopConfig.Resolve] returns a node's.
 //
 // Restarters and Trackers are safe for concurrent use, and their state can be stored.
 // The package starts no goroutines and does no I/O. Durations saturate, and a wait is
-// never negative or longer than its maximum, even if the clock is set.
+// never negative or longer than its maximum, even if the clock jumps.
 package backoff
 
 import (
@@ -82,9 +83,10 @@ func (p Policy) valid() bool {
 // grows a millionfold in that many steps, and a factor close to 1 costs no more.
 const exactSteps = 64
 
-// Delay returns the delay of a valid policy after that many failures in a row, without
-// jitter. It never decreases. A Factor of 2 is exact. Other delays are rounded to a
-// nanosecond, and from the 65th step on to one part in 10^9.
+// Delay returns the delay after the given number of failures in a row, without jitter.
+// p must be valid. More failures never shorten the delay. With a Factor of 2 it is
+// exact; otherwise it is rounded to a nanosecond or, from the 65th step on, to one part
+// in 10^9.
 func (p Policy) Delay(failures int) time.Duration {
 	return p.delay(failures)
 }

@@ -12,25 +12,27 @@ import (
 )
 
 // Restarter decides whether and when to restart a key after an exit. It applies a
-// restart policy and rules, a backoff and a limit per key, and a rate across all keys.
+// restart policy and rules, a backoff and a limit per key, and a Rate across all keys,
+// which gives each restart a turn.
 //
-// Call Exited for every exit and follow its Decision; before a restart, sleep for
+// Call Exited after every exit and follow its Decision; before a restart, sleep for
 // Remaining. Exited is atomic and idempotent; see Exit.
 //
 // A key has one count of failures in a row, and one more for each rule with a Delay. A
-// run longer than ResetAfter starts a count over; waiting does not. Exit code 0 counts
-// if it leads to a restart (KEP-4603, On Success and the 10 minute recovery threshold).
+// run longer than ResetAfter starts a count over; a long wait does not. Exit code 0
+// counts as a failure if it leads to a restart (KEP-4603, On Success and the 10 minute
+// recovery threshold).
 //
 // Setting the clock back does not lengthen a wait, nor does an exit that finished in
 // the future. Invariants, for every key and instant:
 //
 //  1. a Delay is within [0, Max] of its curve, or ends at the key's turn under Rate
 //  2. Remaining is within [0, Delay]
-//  3. within Window, each rule with a Limit decides at most Limit restarts, and so do all others together
+//  3. within Window, each rule with a Limit decides at most Limit restarts; all other restarts share the option Limit
 //  4. any n restarts that span a time t satisfy n <= Rate*t + Burst
 //
 // Create one with NewRestarter; the zero value is not usable. A Restarter is safe for
-// concurrent use, but the option Rand must not call it.
+// concurrent use, but its option Rand must not call it.
 type Restarter[K comparable] struct {
 	policy  Policy
 	reset   time.Duration // ResetThreshold of policy
@@ -48,15 +50,15 @@ type RestarterOptions[K comparable] struct {
 	Rand  func() float64     // in [0, 1), called only if Jitter > 0; nil means math/rand/v2
 	// PolicyFor returns the policy for an exit and must depend only on its arguments.
 	// If it is nil or returns a zero Policy, the Restarter's policy applies. An invalid
-	// Policy has the same effect, and the Decision reports it.
+	// Policy has the same effect and sets Decision.PolicyInvalid.
 	PolicyFor func(key K, e Exit) Policy
 	Limit     int           // restarts of a key within Window before GiveUp; 0 means no limit
 	Window    time.Duration // period of Limit; 0 means forever
 	Rate      float64       // restarts per second across all keys; 0 means no limit
 	Burst     int           // restarts allowed at once under Rate; 0 means 1
 	History   int           // earlier exits to keep per key, with their Decisions; 0 to 1000
-	// RefuseFuture makes Restore reject states with times later than the clock instead of
-	// lowering these.
+	// RefuseFuture makes Restore reject times later than the clock instead of lowering
+	// them.
 	RefuseFuture bool
 }
 
@@ -81,7 +83,7 @@ func (o RestarterOptions[K]) validate(errs *field.Errors) {
 	errs.Check(o.Burst <= 0 || o.Rate != 0, "Burst", o.Burst, "0 without a Rate")
 }
 
-// NewRestarter returns an empty Restarter. The error wraps field.Errors with every
+// NewRestarter returns an empty Restarter. The error wraps field.Errors listing every
 // mistake in p and o.
 func NewRestarter[K comparable](p Policy, o RestarterOptions[K]) (*Restarter[K], error) {
 	var errs field.Errors
@@ -252,9 +254,9 @@ func (r *Restarter[K]) Reset(key K) {
 }
 
 // GC drops keys that no longer matter and returns their number; call it occasionally. A
-// key matters for Window and for twice ResetAfter, the longest of those in use, after
-// its restart was due and its exit was last reported. With a Limit but no Window, it
-// matters until Reset.
+// key matters until the longest Window and twice the longest ResetAfter in use have
+// passed since its restart was due and its exit last reported. With a Limit but no
+// Window, it matters until Reset.
 func (r *Restarter[K]) GC() int {
 	dropped := 0
 	for i := range r.keys.shards {

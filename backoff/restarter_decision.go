@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// Decision is the response to one exit. The zero value means that nothing was decided.
+// Decision is the response to one exit. The zero value means no decision.
 type Decision struct {
 	Action Action `json:"action"`
 	// Delay is the time from the exit, or from a later RestartNow, to the restart.
 	Delay     time.Duration `json:"delay"`
 	NotBefore time.Time     `json:"notBefore,omitzero"` // when the restart is due, for display; zero without a restart
-	Failures  int           `json:"failures"`           // failures in a row, restarted successes included
+	Failures  int           `json:"failures"`           // failures in a row, including restarted successes
 	Rule      int           `json:"rule"`               // index of the rule that decided, or -1
 
-	RuleName string `json:"ruleName,omitempty"` // its name
+	RuleName string `json:"ruleName,omitempty"` // that rule's name
 	// RuleFailures is the rule's own failures in a row if Delay follows the rule's
 	// curve, and otherwise 0.
 	RuleFailures int `json:"ruleFailures,omitempty"`
 
-	// PolicyInvalid means that the policy of PolicyFor or the rule was invalid and
+	// PolicyInvalid means that PolicyFor's Policy or the rule's Delay was invalid and
 	// ignored.
 	PolicyInvalid bool `json:"policyInvalid,omitempty"`
 }
 
-// Remaining returns the rest of d's wait at now, within [0, Delay]. Unlike
+// Remaining returns the time left of d's wait at now, within [0, Delay]. Unlike
 // Restarter.Remaining, it ignores a later RestartNow.
 func (d Decision) Remaining(now time.Time) time.Duration {
 	return max(min(d.NotBefore.Sub(now), d.Delay), 0)

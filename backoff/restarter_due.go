@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Started records that the pending restart of key was carried out by the given run. It
-// is a no-op unless one is pending and run is 0 or greater than that of the last exit.
-// From then on Remaining is 0, Due no longer yields the key, and Exited expects the
-// run's exit. Store the Restarter afterward; otherwise, a crash makes Due yield the
-// restart again.
+// Started records that run carries out the pending restart of key. From then on,
+// Remaining is 0, Due no longer yields key, and Exited expects the run's exit. Started
+// is a no-op unless a restart is pending and run is 0 or greater than the last exit's
+// Run. Store the Restarter afterward; otherwise, Due yields the restart again after a
+// crash.
 func (r *Restarter[K]) Started(key K, run int64) {
 	shard, hash, _, _ := r.lock(key)
 	defer shard.mu.Unlock()
@@ -22,10 +22,10 @@ func (r *Restarter[K]) Started(key K, run int64) {
 	}
 }
 
-// Due yields every restart that was decided and not Started, soonest first, whether its
-// wait is over at now, the clock's time, or not; see Decision.Remaining. A program calls
-// Due after loading a state, because a crash may have lost the restarts between their
-// decision and their start. The sequence is a snapshot; the loop may use the Restarter.
+// Due yields every restart that was decided but not Started, soonest first, including
+// those still waiting at now; see Decision.Remaining. Pass the clock's time as now.
+// Call Due after loading a state, because a crash may have prevented restarts already
+// decided. The sequence is a snapshot; the loop may use the Restarter.
 func (r *Restarter[K]) Due(now time.Time) iter.Seq2[K, Decision] {
 	return func(yield func(K, Decision) bool) {
 		type restart struct {
@@ -63,9 +63,9 @@ func (r *Restarter[K]) pending(key K) (d Decision, ok bool) {
 	return d, true
 }
 
-// Start takes a turn under Rate for a start of key that is no restart, such as its
-// first, and returns the time until then. It is 0 without a Rate. If a restart is
-// pending, Start returns its Remaining instead. Call it once for each start.
+// Start takes a turn under Rate for a start of key other than a restart, such as its
+// first, and returns the time until that turn, or 0 without a Rate. If a restart is
+// pending, Start only returns Remaining. Call Start once for each such start.
 func (r *Restarter[K]) Start(key K) time.Duration {
 	shard, hash, _, now := r.lock(key)
 	defer shard.mu.Unlock()

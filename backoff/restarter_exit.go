@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// Exit is one finished run of a key. The zero value is a success, now, of something
-// that never ran.
+// Exit is one finished run of a key. The zero value is a success that finishes now,
+// without a start.
 //
 // A Restarter identifies an exit by its Run or, if 0, by its Finished. Set at least
 // one, because an exit with neither is always new. An exit with a higher Run is new.
 // With a lower Run, or without one, it is new if it finished after the last exit. A
-// caller may therefore report all exits it still sees. If the counter starts over, stop
-// reporting its old exits.
+// caller may therefore report all exits it still sees. If the run numbers start over,
+// stop reporting the exits from before.
 //
-// Without a Run, exits depend on clocks. If the last exit lies in the future, because
-// the clock was set back or the exit's own clock is ahead, an exit that finished
-// earlier is new unless it lies in the future as well. No exit is missed for long, but
-// exits that are still reported may count again, once each and once more with each new
-// exit, until the clock has caught up.
+// Without a Run, exits depend on clocks. If the last exit finished in the future,
+// because its own clock is ahead or the clock was set back, an exit that did not is new
+// if it finished after the last was reported, or if the clock was set back to before
+// that report. No exit is missed for long, but until the clock has caught up, exits
+// still being reported may count again: once each, and once more after each new exit.
 type Exit struct {
 	// Run is restartCount or another number that grows with every run; 0 means none.
 	Run  int64 `json:"run,omitempty"`
@@ -26,12 +26,12 @@ type Exit struct {
 	// Signal is the number of the signal that ended the run; 0 derives it from a Code
 	// of 128+n.
 	Signal   int32     `json:"signal,omitempty"`
-	Reason   string    `json:"reason,omitempty"`  // OOMKilled, Error, …; for rules, PolicyFor and Decision.Reason
+	Reason   string    `json:"reason,omitempty"`  // OOMKilled, Error, …; used by rules, PolicyFor and Decision.Reason
 	Started  time.Time `json:"started,omitzero"`  // zero if it never ran
 	Finished time.Time `json:"finished,omitzero"` // counts as now if zero or in the future
 
-	// RetryAfter is the shortest delay that the failure asks for, as an HTTP server
-	// does, up to the policy's Max.
+	// RetryAfter is the minimum delay requested with the failure, for instance by an
+	// HTTP server, up to the policy's Max.
 	RetryAfter time.Duration `json:"retryAfter,omitempty"`
 }
 

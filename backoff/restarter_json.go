@@ -16,9 +16,9 @@ import (
 )
 
 // MarshalJSON returns a JSON object that maps the keys that All yields to their states.
-// It fails unless K implements both MarshalText and UnmarshalText, or neither and is a
-// string or an integer. If JSON cannot represent a key or a time, the error wraps
-// field.Errors listing all such values, as in ["key"].last.finished.
+// It fails unless K implements both MarshalText and UnmarshalText, or is a string or
+// integer type with neither. If JSON cannot represent a key or a time, the error wraps
+// field.Errors listing all such values by path, such as ["key"].last.finished.
 func (r *Restarter[K]) MarshalJSON() ([]byte, error) {
 	text, err := r.marshalAll()
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *Restarter[K]) marshalAll() ([]byte, error) {
 //
 // Times later than the clock are treated as by Restore. If Restore would reject the
 // state of any key, nothing changes, and the error wraps field.Errors listing every
-// mistake, as in ["key"].decision.delay.
+// mistake by its path, such as ["key"].decision.delay.
 func (r *Restarter[K]) UnmarshalJSON(text []byte) error {
 	if err := r.restoreAll(text); err != nil {
 		return fmt.Errorf("backoff: Restarter.UnmarshalJSON: %w", err)

@@ -13,10 +13,10 @@ const (
 	startErrorReason = "StartError"
 )
 
-// ExitOf returns the Exit of a process from its os.ProcessState, as of exec.Cmd after
-// Wait. A signal n becomes Signal n and, as in shells and Kubernetes, Code 128+n;
-// os.ProcessState.ExitCode is -1 then, which no rule matches. A nil state, of a process
-// that could not be started, becomes Code 128 with the Reason StartError. Finished is
+// ExitOf returns the Exit of a process with state s, such as the ProcessState of an
+// exec.Cmd after Wait. A signal n becomes Signal n and, as in shells and Kubernetes,
+// Code 128+n, not the -1 of os.ProcessState.ExitCode. A nil s means that the process
+// could not be started, and becomes Code 128 with the Reason StartError. Finished is
 // left zero, which means now.
 func ExitOf(run int64, started time.Time, s *os.ProcessState) Exit {
 	if s == nil {

@@ -15,14 +15,15 @@ import (
 // continue with Last.Run+1; see Exit.
 //
 // JSON represents states exactly, except for times outside the years 0 to 9999. To this
-// end, State replaces invalid UTF-8 by U+FFFD, so that a rule with such a name counts
-// anew, and converts times to UTC if JSON cannot represent their zone's offset.
+// end, State replaces invalid UTF-8 with U+FFFD, so a rule with such a name starts
+// counting anew, and converts times to UTC if JSON cannot represent their zone's
+// offset.
 type RestarterState struct {
 	// Last is the last exit. A Finished that was zero or in the future is replaced by
 	// the time of the report.
 	Last Exit `json:"last"`
-	// Finished is the reported Finished of Last if it was in the future. It is zero if
-	// after the year 9999, which JSON cannot represent.
+	// Finished is the reported Finished of Last if that was in the future. It is zero
+	// if that was after the year 9999, which JSON cannot represent.
 	Finished time.Time    `json:"finished,omitzero"`
 	Decision Decision     `json:"decision"`          // about Last
 	Started  bool         `json:"started,omitempty"` // Restarter.Started was called for the restart
@@ -120,14 +121,14 @@ func (r *Restarter[K]) All() iter.Seq2[K, RestarterState] {
 	}
 }
 
-// Restore sets the state of key to s. A Delay above the present policy's Max is lowered
-// to it, unless it comes from a rule's curve. A pending restart takes a new turn under
+// Restore sets the state of key to s. A Delay above the current policy's Max is lowered
+// to Max, unless it comes from a rule's curve. A pending restart takes a new turn under
 // Rate, regardless of restarts before s was stored.
 //
-// Times later than the clock, which was set back, are lowered to the clock's time, and
-// NotBefore to Delay after it; Lowered counts them. With the option RefuseFuture they
-// are mistakes. If no Restarter could return s, nothing changes, and the error wraps
-// field.Errors listing every mistake by its JSON path.
+// Times later than the clock are lowered to the clock's time, and NotBefore to Delay
+// after it; Lowered counts them. With the option RefuseFuture they are mistakes. If s
+// is invalid or contradictory, nothing changes, and the error wraps field.Errors
+// listing every mistake by its JSON path.
 func (r *Restarter[K]) Restore(key K, s RestarterState) error {
 	s, lowered, errs := r.accept(s)
 	if err := errs.Err(); err != nil {
@@ -139,9 +140,9 @@ func (r *Restarter[K]) Restore(key K, s RestarterState) error {
 	return nil
 }
 
-// Lowered returns how many times in restored states were later than the clock and
-// lowered. A number above 0 means that the clock was set back, or the state comes from a
-// machine whose clock is ahead.
+// Lowered returns how many timestamps in restored states were lowered because they were
+// later than the clock. A number above 0 means that the clock was set back, or the
+// state comes from a machine whose clock is ahead.
 func (r *Restarter[K]) Lowered() int { return int(r.lowered.Load()) }
 
 // accept returns s as Restore takes it, the number of lowered times, and the mistakes.

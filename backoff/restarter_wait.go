@@ -8,12 +8,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Wait waits for the restart of key, until Remaining is 0, and returns nil. It follows
-// changes of the wait by RestartNow, Reset, Restore or another exit, and returns at once
-// if no restart is pending. If ctx is done first, Wait returns its error.
+// Wait waits until Remaining is 0 for key and returns nil, at once if no restart is
+// pending. It follows changes to the wait by RestartNow, Reset, Restore or another
+// exit. If ctx is done first, Wait returns ctx's error.
 //
-// Wait uses the timers of the option Clock if it is a clock.Clock, and otherwise real
-// ones, looking at Clock whenever one fires.
+// Wait uses the timers of the option Clock if it is a clock.Clock. Otherwise it uses
+// real timers, and reads Clock whenever one fires.
 func (r *Restarter[K]) Wait(ctx context.Context, key K) error {
 	s := sleeper{clock: clock.RealClock{}}
 	if c, ok := r.options.Clock.(clock.Clock); ok {

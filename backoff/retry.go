@@ -12,11 +12,11 @@ import (
 
 // RetryOptions limits a Retry. The zero value sets no limits.
 type RetryOptions struct {
-	Attempts int           // calls at most; 0 means no limit
+	Attempts int           // maximum number of calls; 0 means no limit
 	Elapsed  time.Duration // no call starts later than this after the first one; 0 means no limit
-	Timeout  time.Duration // of the context of each call, on the real clock; 0 means none
-	// Notify is called after each failed call that another will follow, with the number
-	// of calls so far, the error and the delay.
+	Timeout  time.Duration // of each call's context, on the real clock; 0 means none
+	// Notify is called after each failed call that will be retried, with the number of
+	// calls so far, the error and the delay.
 	Notify func(attempt int, err error, delay time.Duration)
 	Clock  clock.Clock    // nil means the real clock
 	Rand   func() float64 // in [0, 1), called only if Jitter > 0; nil means math/rand/v2
@@ -36,14 +36,14 @@ func (o *RetryOptions) validate(errs *field.Errors) {
 }
 
 // Retry calls f until it returns nil. After the n-th failure it waits for p.Delay(n)
-// with p's jitter, or longer if the error wraps RetryAfter; p's ResetAfter has no
-// effect, because a slow failure is no success.
+// with p's jitter, or longer if the error wraps RetryAfter; p.ResetAfter is ignored,
+// because a slow failure is still a failure.
 //
-// Retry gives up when f returns an error wrapping Permanent, when ctx is done, or when
-// a limit of options is reached. It does not wait for a call that ctx's deadline or a
-// limit rules out, nor call f at all if ctx is done. The error is then a *RetryError. An
-// invalid argument yields an error wrapping field.Errors. At most one RetryOptions may
-// be given.
+// Retry gives up with a *RetryError when f returns an error wrapping Permanent, when
+// ctx is done, or when options' limits or ctx's deadline rule out the next call. It
+// then returns without waiting, and never calls f if ctx is already done. An invalid
+// argument yields an error wrapping field.Errors. At most one RetryOptions may be
+// given.
 func Retry(ctx context.Context, p Policy, f func(context.Context) error, options ...RetryOptions) error {
 	var o RetryOptions
 	if len(options) > 0 {
@@ -78,7 +78,7 @@ func RetryValue[T any](ctx context.Context, p Policy, f func(context.Context) (T
 	return value, nil
 }
 
-// Permanent marks err as not worth another call. Every enclosing Retry gives up when its
+// Permanent marks err as not worth retrying. Every enclosing Retry gives up when its
 // function returns an error that wraps the result. Permanent returns nil if err is nil.
 func Permanent(err error) error {
 	if err == nil {
@@ -103,11 +103,11 @@ func (d retryAfterError) Error() string { return fmt.Sprintf("retry after %v", t
 
 // RetryError is the error of a Retry that gave up. It wraps Last and Context.
 type RetryError struct {
-	Attempts int           // calls of f
+	Attempts int           // calls to f
 	Elapsed  time.Duration // since the first call
-	Last     error         // of the last call; nil if there was none
-	// Context is the context's error and cause if it ended the Retry; it is a
-	// context.DeadlineExceeded if the next call would have been too late.
+	Last     error         // of the last call; nil if f was not called
+	// Context is set if ctx ended the Retry: to ctx's error and cause, or to
+	// context.DeadlineExceeded if the next call would have missed ctx's deadline.
 	Context   error
 	Permanent bool // Last was marked by Permanent
 }
@@ -129,7 +129,7 @@ func (e *RetryError) Error() string {
 	return fmt.Sprintf("gave up after %s: %v", calls, e.Last)
 }
 
-// Unwrap returns the errors other than nil of Last and Context.
+// Unwrap returns those of Last and Context that are not nil.
 func (e *RetryError) Unwrap() []error {
 	switch {
 	case e.Context == nil:

@@ -72,7 +72,7 @@ type Rule struct {
 	Signals     []string      `json:"signals,omitempty"`    // its signal is one of these, such as SIGKILL or SIGRTMIN+1
 	RanLessThan time.Duration `json:"ranLess,omitempty"`    // the run was shorter than this
 	RanAtLeast  time.Duration `json:"ranAtLeast,omitempty"` // the run was at least this long
-	MinFailures int           `json:"attempts,omitempty"`   // the exit is at least the key's n-th failure in a row
+	MinFailures int           `json:"attempts,omitempty"`   // at least this many failures in a row, this exit included
 
 	// Delay is the curve for the rule's own failures in a row; nil means the curve and
 	// failures of the key.
@@ -90,8 +90,9 @@ type Rule struct {
 type Rules []Rule
 
 // ExitPolicy is a restart policy with rules that take precedence. Its JSON is that of a
-// core/v1 container (KEP-5307, KEP-5532) with additional fields in Rule, so a container
-// of a manifest can be unmarshaled into it. The zero value restarts after every exit.
+// core/v1 container (KEP-5307, KEP-5532) with additional fields in Rule, so a
+// manifest's container can be unmarshaled into it. The zero value restarts after every
+// exit.
 type ExitPolicy struct {
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
 	Rules         Rules         `json:"restartPolicyRules,omitempty"` // at most 20; the first that matches wins
@@ -99,7 +100,7 @@ type ExitPolicy struct {
 
 // DecideExit returns the action for an exit and the index of the rule that decided, or
 // -1 if the restart policy did. attempt is the number of failures in a row, including
-// this one. An exit with Started needs Finished. Limits are ignored.
+// this one. If e.Started is set, e.Finished must be too. Limits are ignored.
 //
 // The first matching rule decides. DecideExit does not validate c. It skips rules
 // without conditions or with an unknown operator, applies the restart policy if the

@@ -12,7 +12,7 @@ type RuleResult struct {
 	Rule    int // its index
 	Name    string
 	Action  Action
-	Matched bool   // the rule decided
+	Matched bool   // this rule decided
 	Why     string // outcome of each condition, or that the rule was not reached
 }
 
@@ -29,8 +29,8 @@ func (s RuleResult) String() string {
 	return fmt.Sprintf("rule %d%s (%s): %s: %s", s.Rule, name, s.Action, verdict, s.Why)
 }
 
-// Explain explains how c led to d for e, with one result per rule, in order. A zero
-// Decision is explained as for a first failure.
+// Explain explains how c led to d for e, with one result per rule, in order. For a zero
+// Decision, e is taken as a first failure.
 func (d Decision) Explain(c ExitPolicy, e Exit) []RuleResult {
 	attempt := max(d.Failures, 1)
 	if d.Action == ActionStop && e.Code == 0 {

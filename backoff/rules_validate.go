@@ -21,8 +21,8 @@ const (
 	maxLimit  = 1000 // restarts within a window, each remembered with its time
 )
 
-// Validate returns field.Errors listing every mistake in c, or nil. Paths are those of
-// the JSON, as in restartPolicyRules[0].exitCodes.operator.
+// Validate returns field.Errors listing every mistake in c, or nil. Paths are JSON
+// paths, such as restartPolicyRules[0].exitCodes.operator.
 func (c ExitPolicy) Validate() error {
 	var errs field.Errors
 	c.validate(&errs)
@@ -30,8 +30,8 @@ func (c ExitPolicy) Validate() error {
 }
 
 // ValidateKubernetes is like Validate, and also rejects fields and actions unknown to
-// Kubernetes 1.36 and 1.37 with KEP-5307 and KEP-5532, and rules without a
-// restartPolicy.
+// Kubernetes 1.36 and 1.37 with KEP-5307 and KEP-5532, and an empty RestartPolicy with
+// rules.
 func (c ExitPolicy) ValidateKubernetes() error {
 	var errs field.Errors
 	if c.RestartPolicy == "" && len(c.Rules) > 0 {

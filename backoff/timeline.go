@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// Timeline yields the instants at which a workload restarts, measured from its first
-// start, if its n-th run, counted from 1, lasts run(n) and then fails. Jitter is
-// ignored, and a negative run counts as 0. The sequence ends only at the largest
-// duration.
+// Timeline yields the times, since its first start, at which a workload restarts if its
+// n-th run, counted from 1, fails after run(n). Jitter is ignored, and a negative run
+// counts as 0. The sequence ends only when it reaches the largest time.Duration.
 func (p Policy) Timeline(run func(n int) time.Duration) iter.Seq[time.Duration] {
 	return func(yield func(time.Duration) bool) {
 		var at time.Duration
@@ -34,7 +33,7 @@ type Window struct {
 	From, To time.Duration
 }
 
-// Restarts returns the number of instants of a Timeline within a window if every run
+// Restarts returns the number of a Timeline's restarts within a window if every run
 // lasts run. Its cost does not grow with the window.
 func (p Policy) Restarts(run time.Duration, in Window) int {
 	run, in.To = max(run, 0), min(in.To, math.MaxInt64-1)

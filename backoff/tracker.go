@@ -11,16 +11,17 @@ import (
 // Tracker holds one backoff per key, like client-go's flowcontrol.Backoff.
 //
 // Use it as the kubelet does. Once IsInBackOffSince(key, finished) returns false, call
-// Next(key, finished) and start. Then the first restart is free, the delay holds back
-// the start after the following failure, and a run longer than ResetAfter starts the
-// curve over. Calling Next at the failure itself holds back at once, but waiting then
-// counts as running. If both matter, use a Restarter.
+// Next(key, finished) and start. Then the first restart is immediate, each delay holds
+// back the restart after the next failure, and a run longer than ResetAfter makes the
+// key expire, which starts its curve over. Calling Next at the failure itself delays
+// the first restart, too, but counts waiting as running. A Restarter avoids both
+// problems.
 //
-// An event later than the clock counts as happening at the last Next. If that is also
-// later than the clock, the clock was set back, and the key is not held back.
+// An event later than the clock counts as happening at the last Next. If the clock was
+// set back to before that, the key is not held back.
 //
 // Create one with NewTracker; the zero value is not usable. A Tracker is safe for
-// concurrent use, but functions among its options must not call it.
+// concurrent use, but its options' functions must not call it.
 type Tracker[K comparable] struct {
 	policy  Policy
 	reset   time.Duration // policy.ResetThreshold()
@@ -42,12 +43,12 @@ type TrackerOptions struct {
 	Clock clock.PassiveClock // nil means the real clock
 	Rand  func() float64     // in [0, 1), called only if Jitter > 0; nil means math/rand/v2
 	// Expired reports whether event starts the curve over for a key whose last Next was
-	// at updated, under a policy with that Max. It must depend only on its arguments.
-	// Nil means event-updated > ResetAfter.
+	// at updated; max is the policy's Max. It must depend only on its arguments. Nil
+	// means event-updated > ResetAfter.
 	Expired func(event, updated time.Time, max time.Duration) bool
 }
 
-// NewTracker returns an empty Tracker. The error wraps the field.Errors of p.
+// NewTracker returns an empty Tracker. The error wraps that of p.Validate.
 func NewTracker[K comparable](p Policy, o TrackerOptions) (*Tracker[K], error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("backoff: NewTracker: %w", err)
@@ -144,7 +145,7 @@ func (t *Tracker[K]) Remaining(key K, event time.Time) time.Duration {
 }
 
 // IsInBackOffSince reports whether less than key's delay has passed since event,
-// usually the end of its last run, and key had not expired by then. If so, hold key
+// usually the end of key's last run, and key had not expired by then. If so, hold key
 // back.
 func (t *Tracker[K]) IsInBackOffSince(key K, event time.Time) bool {
 	return t.Remaining(key, event) > 0
@@ -186,8 +187,8 @@ func (t *Tracker[K]) Reset(key K) {
 
 // GC drops keys that no longer matter and returns their number; call it occasionally. A
 // key matters until it has been expired for longer than its delay plus ResetAfter. GC
-// changes no result of IsInBackOffSince and no Next within ResetAfter of its event. It
-// locks few keys at a time.
+// does not affect IsInBackOffSince, nor a Next called within ResetAfter of its event.
+// It locks few keys at a time.
 func (t *Tracker[K]) GC() int {
 	dropped := 0
 	for i := range t.entries.shards {

@@ -38,9 +38,9 @@ func (t *Tracker[K]) All() iter.Seq2[K, TrackerState] {
 	}
 }
 
-// Restore sets the state of key to s. A Delay that the Tracker's policy cannot give for
-// that many failures is recomputed, so no delay exceeds Max. If s is out of bounds or
-// later than the clock, nothing changes, and the error wraps field.Errors listing every
+// Restore sets the state of key to s. A Delay that the Tracker's policy cannot produce
+// for s.Failures is recomputed, so no delay exceeds Max. If s is out of bounds or later
+// than the clock, nothing changes, and the error wraps field.Errors listing every
 // mistake by its JSON path.
 func (t *Tracker[K]) Restore(key K, s TrackerState) error {
 	updated := t.scale.instantBefore(s.Updated)
