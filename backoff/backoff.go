@@ -12,7 +12,7 @@
 //
 // A [Tracker] only computes delays, for instance for a work queue. A [Policy] is a
 // delay curve. [CrashLoop] and similar functions return the curves of Kubernetes, and
-// [CrashLoopConfig.Resolve] returns a node's.
+// [CrashLoopConfig.Resolve] returns a node's curve.
 //
 // Restarters and Trackers are safe for concurrent use, and their state can be stored.
 // The package starts no goroutines and does no I/O. Durations saturate, and a wait is
@@ -84,9 +84,9 @@ func (p Policy) valid() bool {
 const exactSteps = 64
 
 // Delay returns the delay after the given number of failures in a row, without jitter.
-// p must be valid. More failures never shorten the delay. With a Factor of 2 it is
-// exact; otherwise it is rounded to a nanosecond or, from the 65th step on, to one part
-// in 10^9.
+// p must be valid. More failures never shorten the delay, which is exact with a Factor
+// of 2 and otherwise rounded to a nanosecond or, from the 65th step on, to one part in
+// 10^9.
 func (p Policy) Delay(failures int) time.Duration {
 	return p.delay(failures)
 }

@@ -3,13 +3,13 @@ package backoff
 import "time"
 
 // CrashLoop returns the kubelet's curve for crashing containers: 10s, 20s, 40s, … 300s.
-// A run of more than 10 minutes starts it over (KEP-4603, Summary).
+// A run longer than 10 minutes starts it over (KEP-4603, Summary).
 func CrashLoop() Policy {
 	return Policy{Initial: 10 * time.Second, Max: 300 * time.Second, ResetAfter: 10 * time.Minute}
 }
 
 // ReducedCrashLoop returns the curve under the feature gate
-// ReduceDefaultCrashLoopBackOffDecay, from 1s to 60s. A run of more than 10 minutes
+// ReduceDefaultCrashLoopBackOffDecay, from 1s to 60s. A run longer than 10 minutes
 // starts it over (KEP-4603, Existing backoff curve change).
 func ReducedCrashLoop() Policy {
 	return Policy{Initial: time.Second, Max: 60 * time.Second, ResetAfter: 10 * time.Minute}

@@ -38,9 +38,9 @@ type ResolvedConfig struct {
 }
 
 // Resolve returns the policy in force (KEP-4603, Conflict resolution). With AllowMax,
-// Max replaces the default maximum, which may be smaller or larger, and caps Initial.
-// If Max is outside [1s, 300s], the error wraps field.Errors naming it. Without
-// AllowMax, Max is ignored with a warning in Notes. ResetAfter is always 10 minutes.
+// Max replaces the default maximum, even a smaller one, and caps Initial. If Max is
+// outside [1s, 300s], the error wraps field.Errors naming it. Without AllowMax, Max is
+// ignored with a warning in Notes. ResetAfter is always 10 minutes.
 func (c CrashLoopConfig) Resolve() (ResolvedConfig, error) {
 	honoured := c.AllowMax && c.Max != nil
 	if honoured && (*c.Max < minCrashLoopMax || *c.Max > maxCrashLoopMax) {

@@ -23,8 +23,8 @@ import (
 // counts as a failure if it leads to a restart (KEP-4603, On Success and the 10 minute
 // recovery threshold).
 //
-// Setting the clock back does not lengthen a wait, nor does an exit that finished in
-// the future. Invariants, for every key and instant:
+// Neither setting the clock back nor an exit in the future lengthens a wait.
+// Invariants, for every key and instant:
 //
 //  1. a Delay is within [0, Max] of its curve, or ends at the key's turn under Rate
 //  2. Remaining is within [0, Delay]
@@ -254,9 +254,9 @@ func (r *Restarter[K]) Reset(key K) {
 }
 
 // GC drops keys that no longer matter and returns their number; call it occasionally. A
-// key matters until the longest Window and twice the longest ResetAfter in use have
-// passed since its restart was due and its exit last reported. With a Limit but no
-// Window, it matters until Reset.
+// key matters until both the longest Window and twice the longest ResetAfter in use
+// have passed since its restart was due and its exit was last reported. With a Limit
+// but no Window, it matters until Reset.
 func (r *Restarter[K]) GC() int {
 	dropped := 0
 	for i := range r.keys.shards {

@@ -63,7 +63,7 @@ func (r *Restarter[K]) pending(key K) (d Decision, ok bool) {
 	return d, true
 }
 
-// Start takes a turn under Rate for a start of key other than a restart, such as its
+// Start takes a turn under Rate for a start of key that is not a restart, such as its
 // first, and returns the time until that turn, or 0 without a Rate. If a restart is
 // pending, Start only returns Remaining. Call Start once for each such start.
 func (r *Restarter[K]) Start(key K) time.Duration {

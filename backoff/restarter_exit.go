@@ -10,13 +10,13 @@ import (
 //
 // A Restarter identifies an exit by its Run or, if 0, by its Finished. Set at least
 // one, because an exit with neither is always new. An exit with a higher Run is new.
-// With a lower Run, or without one, it is new if it finished after the last exit. A
-// caller may therefore report all exits it still sees. If the run numbers start over,
-// stop reporting the exits from before.
+// One with a lower Run, or none, is new if it finished after the last exit. A caller
+// may therefore report all exits it still sees. If the run numbers start over, stop
+// reporting the exits from before.
 //
-// Without a Run, exits depend on clocks. If the last exit finished in the future,
-// because its own clock is ahead or the clock was set back, an exit that did not is new
-// if it finished after the last was reported, or if the clock was set back to before
+// Without a Run, clocks matter. Suppose the last exit finished in the future, because
+// its own clock is ahead or the clock was set back. Then an exit in the past is new if
+// it finished after the last exit was reported, or if the clock was set back to before
 // that report. No exit is missed for long, but until the clock has caught up, exits
 // still being reported may count again: once each, and once more after each new exit.
 type Exit struct {

@@ -15,9 +15,8 @@ import (
 // continue with Last.Run+1; see Exit.
 //
 // JSON represents states exactly, except for times outside the years 0 to 9999. To this
-// end, State replaces invalid UTF-8 with U+FFFD, so a rule with such a name starts
-// counting anew, and converts times to UTC if JSON cannot represent their zone's
-// offset.
+// end, State converts times to UTC if JSON cannot represent their zone's offset, and
+// replaces invalid UTF-8 with U+FFFD, so a rule with such a name starts counting anew.
 type RestarterState struct {
 	// Last is the last exit. A Finished that was zero or in the future is replaced by
 	// the time of the report.
@@ -125,10 +124,10 @@ func (r *Restarter[K]) All() iter.Seq2[K, RestarterState] {
 // to Max, unless it comes from a rule's curve. A pending restart takes a new turn under
 // Rate, regardless of restarts before s was stored.
 //
-// Times later than the clock are lowered to the clock's time, and NotBefore to Delay
-// after it; Lowered counts them. With the option RefuseFuture they are mistakes. If s
-// is invalid or contradictory, nothing changes, and the error wraps field.Errors
-// listing every mistake by its JSON path.
+// Times later than the clock are lowered to the clock's time, but a NotBefore only to
+// Delay after it; Lowered counts them. With the option RefuseFuture, such times are
+// mistakes. If s is invalid or contradictory, nothing changes, and the error wraps
+// field.Errors listing every mistake by its JSON path.
 func (r *Restarter[K]) Restore(key K, s RestarterState) error {
 	s, lowered, errs := r.accept(s)
 	if err := errs.Err(); err != nil {

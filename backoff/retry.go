@@ -39,11 +39,10 @@ func (o *RetryOptions) validate(errs *field.Errors) {
 // with p's jitter, or longer if the error wraps RetryAfter; p.ResetAfter is ignored,
 // because a slow failure is still a failure.
 //
-// Retry gives up with a *RetryError when f returns an error wrapping Permanent, when
-// ctx is done, or when options' limits or ctx's deadline rule out the next call. It
-// then returns without waiting, and never calls f if ctx is already done. An invalid
-// argument yields an error wrapping field.Errors. At most one RetryOptions may be
-// given.
+// Retry gives up with a *RetryError, and without waiting, when f returns an error
+// wrapping Permanent, when ctx is done, or when options' limits or ctx's deadline rule
+// out the next call. If ctx is already done, it never calls f. An invalid argument
+// yields an error wrapping field.Errors. At most one RetryOptions may be given.
 func Retry(ctx context.Context, p Policy, f func(context.Context) error, options ...RetryOptions) error {
 	var o RetryOptions
 	if len(options) > 0 {

@@ -46,7 +46,8 @@ const (
 	OperatorNotIn Operator = "NotIn" // the code is not listed
 )
 
-// ExitCodes is a condition on an exit code. The list consists of Values and Ranges.
+// ExitCodes is a condition on an exit code. Operator refers to the codes in Values and
+// Ranges.
 type ExitCodes struct {
 	Operator Operator    `json:"operator,omitempty"`
 	Values   []int32     `json:"values,omitempty"` // in any order; at most 255, ranges included

@@ -29,9 +29,9 @@ func (c ExitPolicy) Validate() error {
 	return errs.Err()
 }
 
-// ValidateKubernetes is like Validate, and also rejects fields and actions unknown to
-// Kubernetes 1.36 and 1.37 with KEP-5307 and KEP-5532, and an empty RestartPolicy with
-// rules.
+// ValidateKubernetes is like Validate, and also rejects an empty RestartPolicy with
+// rules, and fields and actions unknown to Kubernetes 1.36 and 1.37 with KEP-5307 and
+// KEP-5532.
 func (c ExitPolicy) ValidateKubernetes() error {
 	var errs field.Errors
 	if c.RestartPolicy == "" && len(c.Rules) > 0 {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Timeline yields the times, since its first start, at which a workload restarts if its
-// n-th run, counted from 1, fails after run(n). Jitter is ignored, and a negative run
-// counts as 0. The sequence ends only when it reaches the largest time.Duration.
+// Timeline yields the times at which a workload restarts, measured from its first
+// start. Its n-th run, counted from 1, fails after run(n). Jitter is ignored, and a
+// negative run counts as 0. The sequence ends only at the largest time.Duration.
 func (p Policy) Timeline(run func(n int) time.Duration) iter.Seq[time.Duration] {
 	return func(yield func(time.Duration) bool) {
 		var at time.Duration

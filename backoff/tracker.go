@@ -14,11 +14,11 @@ import (
 // Next(key, finished) and start. Then the first restart is immediate, each delay holds
 // back the restart after the next failure, and a run longer than ResetAfter makes the
 // key expire, which starts its curve over. Calling Next at the failure itself delays
-// the first restart, too, but counts waiting as running. A Restarter avoids both
-// problems.
+// even the first restart, but counts waiting as running. A Restarter delays it without
+// counting the wait.
 //
 // An event later than the clock counts as happening at the last Next. If the clock was
-// set back to before that, the key is not held back.
+// set back to before that Next, the key is not held back.
 //
 // Create one with NewTracker; the zero value is not usable. A Tracker is safe for
 // concurrent use, but its options' functions must not call it.
@@ -145,7 +145,7 @@ func (t *Tracker[K]) Remaining(key K, event time.Time) time.Duration {
 }
 
 // IsInBackOffSince reports whether less than key's delay has passed since event,
-// usually the end of key's last run, and key had not expired by then. If so, hold key
+// usually the end of key's last run, and key had not expired at event. If so, hold key
 // back.
 func (t *Tracker[K]) IsInBackOffSince(key K, event time.Time) bool {
 	return t.Remaining(key, event) > 0
