@@ -3,7 +3,7 @@ package jobpolicy
 import "github.com/restartkit/restart/jobpolicy/batch"
 
 // NextCounts returns the failure counts for the replacement of a failed pod with this
-// Match, given its index's counts before the failure. failures counts towards the limit
+// Match, given the index's counts before the failure. failures counts towards the limit
 // per index; ignored does not. Both saturate at 2^31-1 (KEP-3850, "Tracking the number
 // of failures per index").
 func (m Match) NextCounts(failures, ignored int) (nextFailures, nextIgnored int) {
@@ -15,9 +15,9 @@ func (m Match) NextCounts(failures, ignored int) (nextFailures, nextIgnored int)
 }
 
 // IndexFailed reports whether a failed pod fails its index for good, because a
-// FailIndex rule matched, or because its failure counts and failures exceeds limit.
-// failures includes this one, as returned by NextCounts, so a limit of 1 allows two
-// runs. With a nil limit no index fails.
+// FailIndex rule matched, or the failure is counted and failures exceeds limit.
+// failures is the count after this failure, as returned by NextCounts, so a limit of 1
+// allows two runs. With a nil limit no index fails.
 func (m Match) IndexFailed(failures int, limit *int32) bool {
 	return m.indexFailedAfter(max(failures, 1)-1, limit)
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // Creation is a pod to create from the Job's template. Its ObjectMeta lacks only a
-// name. For an Indexed Job, Pod also sets the Hostname, and adds JobCompletionIndexEnv
-// to containers and init containers that lack it.
+// name. For an Indexed Job, [Creation.Pod] also sets the Hostname, and adds
+// JobCompletionIndexEnv to containers and init containers that lack it.
 type Creation struct {
 	Index int // completion index, -1 for a NonIndexed Job
 	// Hostname is <job>-<index>, which forms a DNS name with the subdomain; "" keeps

@@ -4,10 +4,10 @@ import "time"
 
 // Remaining returns the time left until a replacement, at least 0, given the time since
 // the last failed pod ended. The delay is BaseDelay, doubled for each further failure
-// in a row, up to MaxDelay. As in Kubernetes, MaxDelay does not limit BaseDelay itself.
-// Unlike Kubernetes, Remaining treats a negative sinceLast (a failure in the future) as
-// 0, so the wait never exceeds the delay (KEP-3850, "Exponential backoff delay per
-// index").
+// in a row, up to MaxDelay (KEP-3850, "Exponential backoff delay per index"). As in
+// Kubernetes, MaxDelay does not limit BaseDelay itself. Unlike Kubernetes, Remaining
+// treats a negative sinceLast (a failure in the future) as 0, so the wait never exceeds
+// the delay.
 //
 // The caller chooses which failures to count. Kubernetes includes ignored ones.
 func (e Engine) Remaining(failures int, sinceLast time.Duration) time.Duration {

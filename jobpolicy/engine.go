@@ -8,24 +8,24 @@ import (
 )
 
 // Engine plans the next step of a Job. The zero value decides like Kubernetes 1.36 and
-// 1.37 with default feature gates. API servers accept its statuses from 1.31 on; 1.30
+// 1.37 with default feature gates. API servers from 1.31 on accept its statuses; 1.30
 // rejects SuccessCriteriaMet for most Jobs.
 //
 // Carry out each plan. Call Plan again after RequeueAfter and after every change to the
 // Job or its pods, including your own.
 type Engine struct {
 	BaseDelay      time.Duration // before the first replacement; 0 means 10s
-	MaxDelay       time.Duration // limit of the doubled delay; 0 means 10m
+	MaxDelay       time.Duration // limit on the doubled delay; 0 means 10m
 	MinRequeue     time.Duration // minimum RequeueAfter for a delay; 0 means 1s
-	MaxPodsPerPlan int           // limit of creations, or deletions of surplus pods; 0 means 500
+	MaxPodsPerPlan int           // limit on creations, and on deletions of surplus pods; 0 means 500
 	// StartReadyIndexes starts pending indexes while lower ones wait. By default, as in
-	// Kubernetes, a waiting index holds back a higher one.
+	// Kubernetes, a waiting index holds back higher ones.
 	StartReadyIndexes bool
 	IgnoredDelay      IgnoredDelay // effect of ignored failures on the delay
 	// RuleInReason extends the reason PodFailurePolicy to PodFailurePolicy_NAME. NAME
-	// is the name of the FailJob rule, or its index if unnamed (KEP-4443).
+	// is the FailJob rule's name, or its index if unnamed (KEP-4443).
 	RuleInReason bool
-	// ManagedBy is the spec.managedBy of the Jobs to plan. Both default to the
+	// ManagedBy is the spec.managedBy of the Jobs to plan. In either, "" means the
 	// Kubernetes Job controller.
 	ManagedBy string
 }
@@ -37,7 +37,7 @@ type IgnoredDelay int
 // The effects of ignored failures.
 const (
 	DelayLikeFailure IgnoredDelay = 0 // like any other failure, as in Kubernetes
-	DelaySeparately  IgnoredDelay = 1 // in a separate streak with its own delay
+	DelaySeparately  IgnoredDelay = 1 // counted separately, with their own delay
 	NoDelay          IgnoredDelay = 2 // no delay, as KEP-3850 says
 )
 

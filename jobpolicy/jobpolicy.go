@@ -1,8 +1,8 @@
 // Package jobpolicy implements the decisions of the Kubernetes Job controller about
 // failed pods (KEP-3329, KEP-3850) as pure functions on the types of package batch.
-// Start with [Engine.Plan], which plans one pass. [MatchPod] and [MatchExit] evaluate a
-// pod failure policy. [Match.NextCounts], [Match.IndexFailed], [Engine.Remaining] and
-// [EndLimits.Verdict] work without Job objects.
+// Start with [Engine.Plan], which plans the next step. [MatchPod] and [MatchExit]
+// evaluate a pod failure policy. [Match.NextCounts], [Match.IndexFailed],
+// [Engine.Remaining] and [EndLimits.Verdict] work without Job objects.
 package jobpolicy
 
 import (

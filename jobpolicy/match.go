@@ -7,8 +7,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Match is the result of a pod failure policy for a failed pod. On its zero value, only
-// Counted is meaningful.
+// Match is the result of a pod failure policy for a failed pod. Only Counted is
+// meaningful on a zero Match.
 type Match struct {
 	Rule      int          // index of the deciding rule, -1 if none
 	Action    batch.Action // "" if none
@@ -22,7 +22,7 @@ type Match struct {
 func (m Match) Counted() bool { return m.Action != batch.ActionIgnore }
 
 // Message returns the message of the Job's condition if a FailJob rule decided,
-// otherwise "". It equals the message in Kubernetes, which other controllers match with
+// otherwise "". It equals Kubernetes' message, which other controllers match with
 // regular expressions.
 func (m Match) Message(pod *batch.Pod) string {
 	switch {
@@ -54,8 +54,8 @@ func MatchPod(p *batch.PodFailurePolicy, pod *batch.Pod) Match {
 	return firstMatch(p, pod, allRules)
 }
 
-// MatchExit is MatchPod for schedulers without pods. It takes the name and exit code of
-// a single container. Rules on conditions never match, nor does exit code 0.
+// MatchExit is MatchPod for schedulers without pods. It takes a single container's name
+// and exit code. Rules on conditions never match, nor does exit code 0.
 func MatchExit(p *batch.PodFailurePolicy, container string, code int32) Match {
 	if p == nil {
 		return noMatch

@@ -7,10 +7,10 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// MatchSuccess returns a Match whose Rule is the first one that the succeeded indexes
-// meet, or -1. A rule with indexes is met if all of them, or as many as its count, have
-// succeeded. A rule with only a count is met if that many indexes have. Indexes at or
-// above completions are ignored; a rule with only such indexes is never met. If no
+// MatchSuccess returns a Match whose Rule is the index of the first rule met, or -1. A
+// rule with indexes is met once all of them, or as many as its count, have succeeded. A
+// rule with only a count is met once that many indexes have succeeded. A rule's indexes
+// at or above completions are ignored; if it has no others, it is never met. If no
 // index has succeeded, no rule is met, even with count 0.
 func MatchSuccess(p *batch.SuccessPolicy, succeeded indexset.Set, completions int) Match {
 	if p == nil || succeeded.IsZero() {

@@ -13,11 +13,11 @@ type Input struct {
 	Pods                []*batch.Pod
 	State               State // the last one kept; see Plan.State
 	ExpectationsPending bool  // Pods does not yet reflect all earlier plans
-	// FinalizersRemoved lists the pods whose removed finalizers Pods may still show, by
-	// UID or, without one, by name.
+	// FinalizersRemoved lists pods, by UID or else by name, whose finalizers are
+	// removed but may still show in Pods.
 	FinalizersRemoved []string
-	// NoPodChanges, set after a refusal, rules out creations, deletions and ending
-	// a Job with active pods.
+	// Set NoPodChanges after a refused creation or deletion. Plan then does neither,
+	// and ends no Job with active pods.
 	NoPodChanges bool
 	Now          time.Time // the caller's clock; must be set
 }
@@ -33,7 +33,7 @@ type Plan struct {
 	Delete        []Deletion       // pods to delete
 	Create        []Creation       // pods to create
 	InterimStatus *batch.JobStatus // status to write, nil if unchanged
-	Release       []PodRef         // pods to remove the tracking finalizer from; some may still run if the Job ends
+	Release       []PodRef         // pods to remove the tracking finalizer from, even running ones if the Job ends
 	FinalStatus   *batch.JobStatus // status to write last, nil if unchanged
 
 	State         State         // for the next plan; keep it once InterimStatus, if any, is written
@@ -67,10 +67,10 @@ type PodDecision struct {
 }
 
 // MetricDeltas are increments of the Job controller's job_controller_… metrics. Add
-// those of every plan whose InterimStatus, if any, was written. Each pod, index and Job
+// those of a plan once its InterimStatus, if any, is written. Each pod, index and Job
 // is then counted once, despite crashes and retries.
 type MetricDeltas struct {
-	Finished         batch.Reason         // jobs_finished_total{reason}; "" unless the Job's end is decided
+	Finished         batch.Reason         // jobs_finished_total{reason}; "" unless this plan decides the Job's end
 	PodsSucceeded    int                  // job_pods_finished_total{result="succeeded"}
 	PodsFailed       int                  // job_pods_finished_total{result="failed"}
 	IndexesSucceeded int                  // job_finished_indexes_total{status="succeeded"}

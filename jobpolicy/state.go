@@ -7,9 +7,9 @@ import (
 )
 
 // State holds facts for the next plan that have no place in the Job's status. Keep it
-// as Plan.State says, and store it with the Job so that it survives a restart of the
-// program. It holds at most three UIDs for each of the Pods, and little else. The zero
-// value is the state of a new Job.
+// as Plan.State says, and store it with the Job so that it survives a program restart.
+// It holds at most three UIDs per pod in Input.Pods, and little else. The zero value is
+// the state of a new Job.
 type State struct {
 	// Job is the Job's UID. Plan ignores the State of another Job; "" fits every Job.
 	Job string `json:"job,omitempty"`
@@ -30,19 +30,19 @@ type State struct {
 	Ignored     int       `json:"ignored,omitempty"`
 	LastIgnored time.Time `json:"lastIgnored,omitzero"`
 
-	// Ahead maps the UIDs of failed pods with an end in the future to the time when
-	// Plan noticed this. Their indexes wait from that time on.
+	// Ahead holds the UIDs of failed pods with an end in the future, and when Plan
+	// noticed it. The delays of their indexes start at that time.
 	Ahead map[string]time.Time `json:"ahead,omitempty"`
 
 	// Handled holds the UIDs of finished pods that have a decision but are not in the
-	// status, so that each is decided on once.
+	// status, so that each gets one decision.
 	Handled []string `json:"handled,omitempty"`
 
 	// Released holds the UIDs of pods recorded and released by Plan. Those no longer in
-	// the status are counted, and Plan ignores finalizers still shown on them. Released
-	// also holds ended pods without a finalizer whose index is beyond the completions,
-	// now or in the last plan. If the index comes back, they are not mistaken for pods
-	// that never had a finalizer.
+	// UncountedTerminatedPods have been counted, and Plan ignores finalizers still
+	// shown on them. Released also holds ended pods without a finalizer whose index is
+	// beyond the completions, now or in the last plan. If the index comes back, they
+	// are not mistaken for pods that never had a finalizer.
 	Released []string `json:"released,omitempty"`
 }
 
@@ -55,8 +55,8 @@ func (m State) of(job *batch.Job) State {
 	return m
 }
 
-// StatusProgress is the progress of a Job's status, uncounted pods included. While
-// completions stay the same, it never falls.
+// StatusProgress is the progress shown by a Job's status, including uncounted pods. It
+// never falls while completions stay the same.
 type StatusProgress struct {
 	Succeeded   int  `json:"succeeded,omitempty"`   // pods, or indexes of an Indexed Job
 	Failed      int  `json:"failed,omitempty"`      // pods

@@ -8,12 +8,12 @@ import (
 // Default sets absent fields to the defaults of the API server:
 //
 //   - parallelism: 1, and completions: 1 if both are absent;
-//   - backoffLimit: 6, or with backoffLimitPerIndex the largest number, so that
-//     only the limit per index counts (KEP-3850, "Job API");
+//   - backoffLimit: 6, or 2^31-1 with backoffLimitPerIndex, so that only the limit
+//     per index counts (KEP-3850, "Job API");
 //   - completionMode: NonIndexed;
 //   - podReplacementPolicy: Failed with a podFailurePolicy, otherwise
 //     TerminatingOrFailed;
-//   - status of a condition pattern: True (KEP-3329, "JobSpec API").
+//   - status in onPodConditions: True (KEP-3329, "JobSpec API").
 //
 // It replaces pointers instead of writing through them, so copies of s stay
 // independent.

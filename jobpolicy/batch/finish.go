@@ -8,7 +8,7 @@ import (
 // FinishTime returns when a finished pod ended, from the first available source:
 //
 //  1. the latest end of its containers, sidecars included, if all have ended;
-//  2. the last transition of a False Ready condition;
+//  2. the last transition of the Ready condition, if it is False;
 //  3. the request for its deletion;
 //  4. its creation.
 //

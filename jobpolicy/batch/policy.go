@@ -25,7 +25,8 @@ type PodFailurePolicyRule struct {
 	Unknown map[string]json.RawMessage `json:"-"`
 }
 
-// Reason returns the reason of a Job failed by this rule at index i.
+// Reason returns the reason, under Engine.RuleInReason, of a Job failed by this rule at
+// index i.
 func (r *PodFailurePolicyRule) Reason(i int) Reason {
 	name := r.Name
 	if name == "" {

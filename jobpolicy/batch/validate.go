@@ -15,10 +15,10 @@ const (
 	maxFailedIndexesForMany = 10_000
 )
 
-// Validate returns all mistakes in the specification as field.Errors, or nil. Order,
-// paths and types equal the API server's on create. It expects the defaults set by
-// [JobSpec.Default]. It ignores managedBy and unknown fields; of the pod template it
-// reads only container names and the restart policy.
+// Validate returns all mistakes in the specification as field.Errors, or nil. Their
+// order, paths and types match the API server's on create. Call [JobSpec.Default]
+// first. Validate ignores managedBy and unknown fields; of the pod template it reads
+// only container names and the restart policy.
 func (s *JobSpec) Validate() error {
 	var errs field.Errors
 	s.validate(&errs)

@@ -8,8 +8,8 @@ import (
 )
 
 // ValidateStatus returns all mistakes that the API server finds in an entirely new Job
-// status, as field.Errors, or nil. Some only show that the controller has yet to follow
-// a change, such as lowered completions.
+// status, as field.Errors, or nil. Some disappear once the controller has followed a
+// change, such as lowered completions.
 func (j *Job) ValidateStatus() error {
 	var errs field.Errors
 	if j == nil {
