@@ -1,20 +1,27 @@
-// Package backoff decides whether and when a failed container, process or other task
-// restarts (KEP-4603, KEP-5307, KEP-5532).
+// Package backoff decides whether and when a failed call, goroutine, process, container
+// or other task runs again (KEP-4603, KEP-5307, KEP-5532).
 //
-// Start with a [Restarter], which decides after each exit whether a task, identified by
-// a key, restarts:
+// [Retry] calls a function until it succeeds:
+//
+//	err := backoff.Retry(ctx, backoff.Policy{Initial: time.Second, Max: time.Minute}, connect)
+//
+// Package supervise keeps goroutines running. For anything else with exits, report each
+// exit to a [Restarter] and wait for the restart:
 //
 //	r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{})
-//	d := r.Exited("web", backoff.ExitPolicy{}, backoff.Exit{Run: 1, Code: 1})
+//	d := r.Exited("web", backoff.ExitPolicy{}, backoff.ExitOf(run, started, cmd.ProcessState))
 //	if d.Action == backoff.ActionRestart {
-//		time.AfterFunc(r.Remaining("web"), start)
+//		err = r.Wait(ctx, "web")
 //	}
+//
+// A [Rule] gives a cause of failure its own action, delay and limit. The state of a
+// Restarter can be stored; after a crash, [Restarter.Due] yields the restarts to carry
+// out.
 //
 // A [Tracker] only computes delays, for instance for a work queue. A [Policy] is a
 // delay curve. [CrashLoop] and similar functions return the curves of Kubernetes, and
 // [CrashLoopConfig.Resolve] returns a node's curve.
 //
-// Restarters and Trackers are safe for concurrent use, and their state can be stored.
 // The package starts no goroutines and does no I/O. Durations saturate, and a wait is
 // never negative or longer than its maximum, even if the clock jumps.
 package backoff

@@ -8,7 +8,7 @@ import (
 )
 
 // Started records that run carries out the pending restart of key. From then on,
-// Remaining is 0, Due no longer yields key, and Exited expects the run's exit. Started
+// Remaining is 0 and Due no longer yields key. Started
 // is a no-op unless a restart is pending and run is 0 or greater than the last exit's
 // Run. Store the Restarter afterward; otherwise, Due yields the restart again after a
 // crash.
