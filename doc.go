@@ -4,6 +4,7 @@
 // The packages stand alone; import the one that fits:
 //
 //   - backoff: keyed exponential restart delays with reset thresholds (KEP-4603)
+//   - supervise: goroutines kept running by those delays and rules
 //   - pleg: lifecycle events and exits of a node's containers (KEP-3386);
 //     pleg/statuscache is its timestamp-guarded status cache
 //   - jobpolicy: pod failure policy, backoff limits and the Job controller's

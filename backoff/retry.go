@@ -203,7 +203,7 @@ func (r *retry) failed(last error) (time.Duration, error) {
 	if r.ctx.Err() != nil {
 		return 0, r.giveUp(last, contextError(r.ctx))
 	}
-	permanent, atLeast := marks(last)
+	permanent, atLeast := Marks(last)
 	if permanent || r.calls == r.options.Attempts {
 		return 0, r.giveUp(last, nil)
 	}
@@ -223,13 +223,13 @@ func (r *retry) failed(last error) (time.Duration, error) {
 
 func (r *retry) giveUp(last, context error) error {
 	elapsed := r.elapsed.to(r.options.Clock.Now())
-	permanent, _ := marks(last)
+	permanent, _ := Marks(last)
 	return &RetryError{Attempts: r.calls, Elapsed: elapsed, Last: last, Context: context, Permanent: permanent}
 }
 
-// marks reports whether err wraps Permanent, and returns the longest RetryAfter that it
-// wraps. Unlike errors.As it does not allocate.
-func marks(err error) (permanent bool, after time.Duration) {
+// Marks reports whether err wraps Permanent, and returns the longest RetryAfter that it
+// wraps, for callers with a loop of their own. Unlike errors.As it does not allocate.
+func Marks(err error) (permanent bool, after time.Duration) {
 	switch e := err.(type) {
 	case *permanentError:
 		permanent = true
@@ -238,11 +238,11 @@ func marks(err error) (permanent bool, after time.Duration) {
 	}
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
-		p, a := marks(e.Unwrap())
+		p, a := Marks(e.Unwrap())
 		return permanent || p, max(after, a)
 	case interface{ Unwrap() []error }:
 		for _, one := range e.Unwrap() {
-			p, a := marks(one)
+			p, a := Marks(one)
 			permanent, after = permanent || p, max(after, a)
 		}
 	}

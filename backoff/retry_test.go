@@ -353,6 +353,25 @@ func TestNestedRetry(t *testing.T) {
 	}
 }
 
+// Marks finds the marks in every branch of an error, the longest delay of several.
+func TestMarks(t *testing.T) {
+	for _, c := range []struct {
+		err       error
+		permanent bool
+		after     time.Duration
+	}{
+		{nil, false, 0},
+		{io.EOF, false, 0},
+		{fmt.Errorf("disk: %w", backoff.Permanent(io.EOF)), true, 0},
+		{errors.Join(io.EOF, backoff.RetryAfter(time.Second), fmt.Errorf("busy: %w", backoff.RetryAfter(time.Minute))), false, time.Minute},
+		{errors.Join(backoff.RetryAfter(time.Second), backoff.Permanent(backoff.RetryAfter(time.Hour))), true, time.Hour},
+	} {
+		if permanent, after := backoff.Marks(c.err); permanent != c.permanent || after != c.after {
+			t.Errorf("Marks(%v) = %v, %v, want %v, %v", c.err, permanent, after, c.permanent, c.after)
+		}
+	}
+}
+
 func TestRetryAllocatesNothing(t *testing.T) {
 	ctx, p := context.Background(), backoff.Policy{Initial: second, Max: minute, FreeFailures: 100}
 	calls := 0

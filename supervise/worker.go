@@ -1,0 +1,129 @@
+package supervise
+
+import (
+	"context"
+	"runtime/debug"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+// A worker is a function under supervision. Each call has a goroutine of its own, which
+// also waits for the next call, because runtime.Goexit ends the goroutine that calls it.
+type worker struct {
+	name   string
+	number int // order of Go
+	rules  backoff.ExitPolicy
+	call   func(context.Context) error
+	ctx    context.Context // that of the calls; done once it is stopped
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when it has ended for good
+
+	// Under the Supervisor's mu:
+	state   State
+	waits   bool         // for its next call; if cancelled meanwhile, it ends without one
+	failure *GiveUpError // set before it ends for good with a failure
+}
+
+// run calls the function of w once, waits until it is to be called again, and starts the
+// goroutine that does so. Otherwise w ends for good.
+func (s *Supervisor) run(w *worker) {
+	again := false
+	defer func() { // also if Notify ends the goroutine
+		if again {
+			go s.run(w)
+		} else {
+			s.end(w)
+		}
+	}()
+	if !s.begin(w) {
+		return
+	}
+	permanent := false
+	e := Event{Name: w.name, Err: errGoexit, Exit: backoff.Exit{Code: 1, Reason: ReasonGoexit}}
+	e.Exit.Started = s.options.Clock.Now()
+	defer func() {
+		if v := recover(); v != nil {
+			e.Err = &PanicError{Value: v, Stack: debug.Stack()}
+			e.Exit.Code, e.Exit.Reason = 2, ReasonPanic
+		}
+		e.Exit.Finished = s.options.Clock.Now()
+		if again = s.exited(w, e, permanent); again {
+			s.wait(w)
+		}
+	}()
+	err := w.call(w.ctx)
+	exit, marked := exitOf(err) // a panic in a method of err counts as one of the function
+	exit.Started = e.Exit.Started
+	e.Err, e.Exit, permanent = err, exit, marked
+}
+
+// begin reports whether the function of w is to be called, and counts the call.
+func (s *Supervisor) begin(w *worker) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isStopping() || w.ctx.Err() != nil {
+		return false
+	}
+	w.waits = false
+	w.state.Run++
+	w.state.Running = true
+	return true
+}
+
+// exited decides about an exit and reports whether w is to be restarted.
+func (s *Supervisor) exited(w *worker, e Event, permanent bool) bool {
+	s.mu.Lock()
+	e.Exit.Run = w.state.Run
+	panicked := e.Exit.Reason == ReasonPanic
+	decides := !s.isStopping() && w.ctx.Err() == nil
+	if decides {
+		e.Decision = s.restarter.Exited(w.name, w.rules, e.Exit)
+	}
+	if decides && permanent {
+		e.Decision = backoff.Decision{Action: backoff.ActionGiveUp, Failures: e.Decision.Failures, Rule: -1}
+	}
+	restarts := e.Decision.Action == backoff.ActionRestart
+	if !restarts && (panicked || decides && e.Err != nil || e.Decision.Action == backoff.ActionGiveUp) {
+		w.failure = &GiveUpError{e}
+	}
+	w.state.Running, w.state.Last = false, e
+	s.mu.Unlock()
+	if s.options.Notify != nil {
+		s.options.Notify(e)
+	}
+	return restarts
+}
+
+// wait waits until w is due or stopped.
+func (s *Supervisor) wait(w *worker) {
+	s.mu.Lock()
+	w.waits = true
+	s.mu.Unlock()
+	_ = s.restarter.Wait(w.ctx, w.name) // begin looks at the context
+}
+
+// end removes w, which has ended for good, and is the last act of its goroutine.
+func (s *Supervisor) end(w *worker) {
+	s.mu.Lock()
+	if w.failure != nil {
+		if len(s.failures) < maxFailures {
+			s.failures = append(s.failures, w.failure)
+		} else {
+			s.dropped++
+		}
+	}
+	s.restarter.Reset(w.name)
+	delete(s.workers, w.name)
+	escalates := w.failure != nil && s.options.Escalate && !s.isStopping()
+	s.mu.Unlock()
+	w.cancel()
+	close(w.ended)
+	if escalates {
+		_ = s.stop(context.Background(), s.beginStop()) // Run and Stop report what did not stop
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.live--; s.live == 0 {
+		close(s.idle)
+	}
+}
