@@ -32,26 +32,18 @@ var (
 // there, at once.
 func TestReadmeProgramsPrintWhatStandsBelow(t *testing.T) {
 	args := []string{"test"}
-	folders := map[string]string{} // by the program's source
+	sources := map[string]bool{}
 	for _, file := range exampleFiles(t) {
 		_, source, _ := strings.Cut(readText(t, file), "\npackage main\n")
-		folders["package main\n"+source] = filepath.Dir(file)
+		sources["package main\n"+source] = true
 	}
 	dir := t.TempDir()
 	var outputs []string
 	for _, page := range []string{"README.md", "docs/packages.md"} {
 		for _, snippet := range goSnippet.FindAllStringSubmatch(readText(t, page), -1) {
 			i := len(outputs)
-			folder, ok := folders[snippet[1]]
-			if !ok {
+			if !sources[snippet[1]] {
 				t.Errorf("%s: this program is not in examples/:\n%s", page, snippet[1])
-			}
-			for n, other := range otherFiles(t, folder) {
-				file := filepath.Join(dir, fmt.Sprintf("program%d_%d_test.go", i, n))
-				if err := os.WriteFile(file, []byte(readText(t, other)), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				args = append(args, file)
 			}
 			outputs = append(outputs, snippet[2])
 			if snippet[2] == "" {
@@ -97,12 +89,8 @@ func TestExamplesPrintWhatTheySay(t *testing.T) {
 	for _, file := range exampleFiles(t) {
 		name := filepath.Base(filepath.Dir(file))
 		text := readText(t, file)
-		lines := strings.Count(text, "\n")
-		for _, other := range otherFiles(t, filepath.Dir(file)) {
-			lines += strings.Count(readText(t, other), "\n")
-		}
-		if lines >= 80 {
-			t.Errorf("%s has %d lines, too many to be read at a glance", filepath.Dir(file), lines)
+		if n := strings.Count(text, "\n"); n >= 80 {
+			t.Errorf("%s has %d lines, too many to be read at a glance", file, n)
 		}
 		comment, _, _ := strings.Cut(text, "\npackage main\n")
 		if !strings.HasPrefix(comment, "// Command "+name+" ") {
@@ -133,15 +121,6 @@ func exampleFiles(t *testing.T) []string {
 		t.Fatalf("%d examples, %v", len(files), err)
 	}
 	return files
-}
-
-// otherFiles returns the files of an example besides its main file.
-func otherFiles(t *testing.T, folder string) []string {
-	files, err := filepath.Glob(folder + "/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return slices.DeleteFunc(files, func(file string) bool { return filepath.Base(file) == "main.go" })
 }
 
 // readText returns the text of a file with the line ends that it has in the repository.

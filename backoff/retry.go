@@ -113,7 +113,7 @@ type RetryError struct {
 
 // Error returns the reason and the errors.
 func (e *RetryError) Error() string {
-	calls := fmt.Sprintf("%d attempts in %v", e.Attempts, e.Elapsed.Round(time.Millisecond))
+	calls := fmt.Sprintf("%d attempts", e.Attempts)
 	if e.Attempts == 1 {
 		calls = "1 attempt"
 	}

@@ -172,13 +172,13 @@ func TestRetryErrorSaysWhy(t *testing.T) {
 	stopped, stop := context.WithCancelCause(context.Background())
 	stop(io.ErrUnexpectedEOF)
 	for want, run := range map[string]func(context.Context) error{
-		"gave up after 3 attempts in 2s: busy": func(ctx context.Context) error { return backoff.Retry(ctx, p, fail, backoff.RetryOptions{Attempts: 3}) },
+		"gave up after 3 attempts: busy": func(ctx context.Context) error { return backoff.Retry(ctx, p, fail, backoff.RetryOptions{Attempts: 3}) },
 		"gave up after 1 attempt: busy":        func(ctx context.Context) error { return backoff.Retry(ctx, p, fail, backoff.RetryOptions{Attempts: 1}) },
 		"permanent error after 1 attempt: busy": func(ctx context.Context) error {
 			return backoff.Retry(ctx, p, func(context.Context) error { return backoff.Permanent(errBusy) })
 		},
 		"not attempted: context canceled: unexpected EOF": func(context.Context) error { return backoff.Retry(stopped, p, fail) },
-		"stopped after 2 attempts in 1s: context deadline exceeded; the last error: busy": func(ctx context.Context) error {
+		"stopped after 2 attempts: context deadline exceeded; the last error: busy": func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, 1500*time.Millisecond)
 			defer cancel()
 			return backoff.Retry(ctx, p, fail)

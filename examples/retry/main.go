@@ -1,10 +1,8 @@
-// Command retry connects to a server that is busy at first.
+// Command retry calls a function until it succeeds, with growing delays.
 //
 // It prints:
 //
-//	503 Service Unavailable, retry after 1s
-//	503 Service Unavailable
-//	connected: <nil>
+//	gave up after 3 attempts: connection refused
 package main
 
 import (
@@ -13,7 +11,7 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
+func connect(context.Context) error { return fmt.Errorf("connection refused") }
 func main() {
-	err := backoff.Retry(context.Background(), backoff.ReducedCrashLoop(), connect)
-	fmt.Println("connected:", err)
+	fmt.Println(backoff.Retry(context.Background(), backoff.ReducedCrashLoop(), connect, backoff.RetryOptions{Attempts: 3}))
 }
