@@ -48,9 +48,13 @@ type Policy struct {
 	Jitter       float64       `json:"jitter,omitzero"`
 	ResetAfter   time.Duration `json:"resetAfter,omitzero"` // a longer run starts the curve over; 0 means 2*Max
 	FreeFailures int           `json:"free,omitzero"`       // failures in a row before the first delay; >= 0
+	// Unknown holds all other fields of the JSON, as an object such as {"maxx":"5s"}, or
+	// is empty. Policies with unknown fields are invalid.
+	Unknown string `json:"-"`
 }
 
-// Validate returns field.Errors listing every field out of bounds, or nil.
+// Validate returns field.Errors listing every field out of bounds and, by its JSON name
+// and with a suggestion, every unknown field; or nil.
 func (p Policy) Validate() error {
 	var errs field.Errors
 	p.validate(&errs)
@@ -65,6 +69,7 @@ func (p Policy) validate(errs *field.Errors) {
 	errs.Check(ok.jitter, "Jitter", p.Jitter, "in 0..1")
 	errs.Check(ok.resetAfter, "ResetAfter", p.ResetAfter, ">= 0 (0 means twice the longest delay)")
 	errs.Check(ok.free, "FreeFailures", p.FreeFailures, ">= 0")
+	validateUnknown(errs, "", p.Unknown, policyFields{})
 }
 
 // fieldsOK records which fields are in bounds.
@@ -83,7 +88,7 @@ func (p Policy) inBounds() fieldsOK {
 
 // valid is Validate() == nil without allocating.
 func (p Policy) valid() bool {
-	return p.inBounds() == fieldsOK{true, true, true, true, true, true}
+	return p.Unknown == "" && p.inBounds() == fieldsOK{true, true, true, true, true, true}
 }
 
 // exactSteps is the number of steps that Delay multiplies one by one. A factor of 1.25

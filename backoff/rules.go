@@ -52,6 +52,7 @@ type ExitCodes struct {
 	Operator Operator    `json:"operator,omitempty"`
 	Values   []int32     `json:"values,omitempty"` // in any order; at most 255, ranges included
 	Ranges   []CodeRange `json:"ranges,omitempty"` // of codes 0 to 255; not in core/v1
+	Unknown  string      `json:"-"`                // all other fields, as in Policy; Validate reports them
 }
 
 // CodeRange holds the exit codes from First to Last, both included.
@@ -85,6 +86,9 @@ type Rule struct {
 	// Window is the period of Limit; 0 means forever, which Validate rejects if Delay
 	// sets ResetAfter.
 	Window time.Duration `json:"window,omitempty"`
+
+	// Unknown holds all other fields, as in Policy. Validate reports them.
+	Unknown string `json:"-"`
 }
 
 // Rules is a container's list of restartPolicyRules.
@@ -94,6 +98,11 @@ type Rules []Rule
 // core/v1 container (KEP-5307, KEP-5532) with additional fields in Rule, so a
 // manifest's container can be unmarshaled into it. The zero value restarts after every
 // exit.
+//
+// Decoding ignores unknown fields beside RestartPolicy and Rules, because they belong
+// to the container. To detect a misspelled restartPolicyRules, decode a struct that
+// embeds ExitPolicy and has all other fields of the container, and disallow unknown
+// fields.
 type ExitPolicy struct {
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
 	Rules         Rules         `json:"restartPolicyRules,omitempty"` // at most 20; the first that matches wins

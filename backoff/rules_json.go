@@ -41,13 +41,15 @@ type policyFields struct {
 	FreeFailures int          `json:"free,omitzero"`
 }
 
-// MarshalJSON encodes durations as strings, as in {"initial":"10s","max":"5m0s"}.
+// MarshalJSON encodes durations as strings, as in {"initial":"10s","max":"5m0s"}, and
+// includes the fields in Unknown.
 func (p Policy) MarshalJSON() ([]byte, error) {
-	return json.Marshal(policyFields{durationText(p.Initial), durationText(p.Max), p.Factor, p.Jitter, durationText(p.ResetAfter), p.FreeFailures})
+	return marshalWith(policyFields{durationText(p.Initial), durationText(p.Max), p.Factor, p.Jitter, durationText(p.ResetAfter), p.FreeFailures}, p.Unknown)
 }
 
-// UnmarshalJSON requires durations to be strings and ignores unknown fields. The error
-// wraps field.Errors listing every malformed value by its path, such as initial.
+// UnmarshalJSON requires durations to be strings and keeps unknown fields in Unknown.
+// The error wraps field.Errors listing every malformed value by its path, such as
+// initial.
 func (p *Policy) UnmarshalJSON(text []byte) error {
 	fields, errs := objectFields(text)
 	errs.read(fields, "", "initial", (*durationText)(&p.Initial))
@@ -56,6 +58,7 @@ func (p *Policy) UnmarshalJSON(text []byte) error {
 	errs.read(fields, "", "jitter", &p.Jitter)
 	errs.read(fields, "", "resetAfter", (*durationText)(&p.ResetAfter))
 	errs.read(fields, "", "free", &p.FreeFailures)
+	p.Unknown = unknownFields(fields)
 	return errs.wrap("Policy.UnmarshalJSON")
 }
 
@@ -74,10 +77,11 @@ type ruleFields struct {
 	Window      durationText `json:"window,omitzero"`
 }
 
-// MarshalJSON encodes durations as strings such as "90s".
+// MarshalJSON encodes durations as strings such as "90s", and includes the fields in
+// Unknown.
 func (r Rule) MarshalJSON() ([]byte, error) {
-	return json.Marshal(ruleFields{r.Name, r.Action, r.ExitCodes, r.Reasons, r.Signals, durationText(r.RanLessThan), durationText(r.RanAtLeast),
-		r.MinFailures, r.Delay, r.Limit, durationText(r.Window)})
+	return marshalWith(ruleFields{r.Name, r.Action, r.ExitCodes, r.Reasons, r.Signals, durationText(r.RanLessThan), durationText(r.RanAtLeast),
+		r.MinFailures, r.Delay, r.Limit, durationText(r.Window)}, r.Unknown)
 }
 
 // UnmarshalJSON decodes like [Policy.UnmarshalJSON].
@@ -110,16 +114,39 @@ func (r *Rule) read(text []byte, path string) formErrors {
 	}
 	errs.read(fields, path, "name", &r.Name)
 	errs.read(fields, path, "action", &r.Action)
-	errs.readCodes(fields["exitCodes"], path, &r.ExitCodes)
-	errs.readList(fields, path, "reasons", &r.Reasons)
-	errs.readList(fields, path, "signals", &r.Signals)
+	errs.read(fields, path, "exitCodes", &r.ExitCodes)
+	readEach(&errs, fields, path, "reasons", &r.Reasons)
+	readEach(&errs, fields, path, "signals", &r.Signals)
 	errs.read(fields, path, "ranLess", (*durationText)(&r.RanLessThan))
 	errs.read(fields, path, "ranAtLeast", (*durationText)(&r.RanAtLeast))
 	errs.read(fields, path, "attempts", &r.MinFailures)
 	errs.read(fields, path, "delay", &r.Delay)
 	errs.read(fields, path, "limit", &r.Limit)
 	errs.read(fields, path, "window", (*durationText)(&r.Window))
+	r.Unknown = unknownFields(fields)
 	return errs
+}
+
+// codesFields is the JSON of an ExitCodes.
+type codesFields struct {
+	Operator Operator    `json:"operator,omitempty"`
+	Values   []int32     `json:"values,omitempty"`
+	Ranges   []CodeRange `json:"ranges,omitempty"`
+}
+
+// MarshalJSON includes the fields in Unknown.
+func (c ExitCodes) MarshalJSON() ([]byte, error) {
+	return marshalWith(codesFields{c.Operator, c.Values, c.Ranges}, c.Unknown)
+}
+
+// UnmarshalJSON decodes like [Policy.UnmarshalJSON].
+func (c *ExitCodes) UnmarshalJSON(text []byte) error {
+	fields, errs := objectFields(text)
+	errs.read(fields, "", "operator", &c.Operator)
+	readEach(&errs, fields, "", "values", &c.Values)
+	readEach(&errs, fields, "", "ranges", &c.Ranges)
+	c.Unknown = unknownFields(fields)
+	return errs.wrap("ExitCodes.UnmarshalJSON")
 }
 
 // formErrors lists the malformed values of a JSON object.
@@ -155,9 +182,10 @@ func (e formErrors) wrap(call string) error {
 	return fmt.Errorf("backoff: %s: %w", call, field.Errors(e))
 }
 
-// read reads a field, if present. A null is like an absent field.
+// read takes a field, if present, out of fields. A null is like an absent field.
 func (e *formErrors) read(fields map[string]json.RawMessage, path, name string, into any) {
 	if text, ok := fields[name]; ok {
+		delete(fields, name)
 		e.readValue(text, path+name, into)
 	}
 }
@@ -178,47 +206,17 @@ func (e *formErrors) readValue(text []byte, path string, into any) {
 	e.add(path, text, formOf(into))
 }
 
-// readList reads a list of strings.
-func (e *formErrors) readList(fields map[string]json.RawMessage, path, name string, into *[]string) {
+// readEach reads a list, each element by itself.
+func readEach[E any](e *formErrors, fields map[string]json.RawMessage, path, name string, into *[]E) {
 	var list []json.RawMessage
 	e.read(fields, path, name, &list)
+	if list == nil {
+		return
+	}
+	*into = make([]E, len(list))
 	for i, text := range list {
-		var one string
-		e.readValue(text, fmt.Sprintf("%s%s[%d]", path, name, i), &one)
-		*into = append(*into, one)
+		e.readValue(text, fmt.Sprintf("%s%s[%d]", path, name, i), &(*into)[i])
 	}
-}
-
-// readCodes reads the exit codes of a rule.
-func (e *formErrors) readCodes(text json.RawMessage, path string, into **ExitCodes) {
-	if text == nil || string(text) == "null" {
-		return
-	}
-	path += "exitCodes"
-	fields, errs := objectFields(text)
-	if len(errs) > 0 {
-		e.add(path, text, errs[0].Detail)
-		return
-	}
-	codes := &ExitCodes{}
-	path += "."
-	e.read(fields, path, "operator", &codes.Operator)
-	var values, ranges []json.RawMessage
-	e.read(fields, path, "values", &values)
-	e.read(fields, path, "ranges", &ranges)
-	if values != nil {
-		codes.Values = make([]int32, len(values))
-	}
-	for i := range values {
-		e.readValue(values[i], fmt.Sprintf("%svalues[%d]", path, i), &codes.Values[i])
-	}
-	if ranges != nil {
-		codes.Ranges = make([]CodeRange, len(ranges))
-	}
-	for i := range ranges {
-		e.readValue(ranges[i], fmt.Sprintf("%sranges[%d]", path, i), &codes.Ranges[i])
-	}
-	*into = codes
 }
 
 // formOf describes the expected JSON of a value.

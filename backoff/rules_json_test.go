@@ -2,6 +2,7 @@ package backoff_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -141,9 +142,11 @@ func errorLines(err error) (lines []string) {
 	return lines
 }
 
-// Reading rules never panics, and rules read without an error round-trip.
+// Reading rules never panics, rules read without an error round-trip, and every field
+// is either read or reported.
 func FuzzRulesJSON(f *testing.F) {
-	for _, text := range []string{richManifest, `{}`, `{"restartPolicyRules":[{"exitCodes":{"ranges":["1-2"]},"delay":{}}]}`, `{"restartPolicyRules":[null,{"delay":null}]}`} {
+	for _, text := range []string{richManifest, `{}`, `{"restartPolicyRules":[{"exitCodes":{"ranges":["1-2"]},"delay":{}}]}`, `{"restartPolicyRules":[null,{"delay":null}]}`,
+		`{"restartPolicyRules":[{"limt":5,"exitCodes":{"valuse":[1]},"delay":{"maxx":"5s","":{"<\u2028":[]}}}],"restartPolcyRules":[]}`} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -160,8 +163,20 @@ func FuzzRulesJSON(f *testing.F) {
 		if werr != nil {
 			t.Fatalf("%s: %v", written, werr)
 		}
-		if again := back.Validate(); (err == nil) != (again == nil) {
+		if again := back.Validate(); fmt.Sprint(err) != fmt.Sprint(again) {
 			t.Fatalf("%v, then %v", err, again)
+		}
+		if again, err := json.Marshal(back); err != nil || string(again) != string(written) {
+			t.Fatalf("%s, then %s: %v", written, again, err)
+		}
+		var container map[string]json.RawMessage
+		var rules backoff.Rules
+		if json.Unmarshal([]byte(text), &container) != nil || json.Unmarshal(container["restartPolicyRules"], &rules) != nil {
+			return
+		}
+		got, want := unknownIn(backoff.ExitPolicy{Rules: rules}.Validate()), strayFields(container["restartPolicyRules"])
+		if len(got) != len(want) {
+			t.Fatalf("%s: reported %q, want %q", text, got, want)
 		}
 	})
 }

@@ -21,8 +21,9 @@ const (
 	maxLimit  = 1000 // restarts within a window, each remembered with its time
 )
 
-// Validate returns field.Errors listing every mistake in c, or nil. Paths are JSON
-// paths, such as restartPolicyRules[0].exitCodes.operator.
+// Validate returns field.Errors listing every mistake in c, or nil. Unknown fields of
+// rules are mistakes, with a suggestion. Paths are JSON paths, such as
+// restartPolicyRules[0].exitCodes.operator.
 func (c ExitPolicy) Validate() error {
 	var errs field.Errors
 	c.validate(&errs)
@@ -99,6 +100,7 @@ func (r *Rule) validate(errs *field.Errors, path string) {
 		return "", ""
 	})
 	r.validateNumbers(errs, path)
+	validateUnknown(errs, path+".", r.Unknown, ruleFields{})
 }
 
 // validateListed adds the mistakes in a list of strings.
@@ -131,7 +133,11 @@ func (r *Rule) validateNumbers(errs *field.Errors, path string) {
 		var of field.Errors
 		r.Delay.validate(&of)
 		for _, e := range of {
-			e.Field = path + ".delay." + policyNames[e.Field]
+			name, ok := policyNames[e.Field]
+			if !ok || e.Type == field.Unknown {
+				name = e.Field
+			}
+			e.Field = path + ".delay." + name
 			*errs = append(*errs, e)
 		}
 		if r.Limit > 0 && r.Window == 0 && r.Delay.ResetAfter > 0 && r.Action != ActionGiveUp {
@@ -166,6 +172,7 @@ func (c *ExitCodes) validate(errs *field.Errors, path string) {
 			errs.Add(field.Invalid, at, r.String(), "must not end before it begins")
 		}
 	}
+	validateUnknown(errs, path+".", c.Unknown, codesFields{})
 }
 
 // validateKubernetes adds everything unknown to core/v1.

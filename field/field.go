@@ -22,6 +22,7 @@ const (
 	Duplicate    Type = "Duplicate"    // repeated
 	TooMany      Type = "TooMany"      // a list has too many items
 	TooLong      Type = "TooLong"      // a text is too long
+	Unknown      Type = "Unknown"      // not a field, perhaps misspelled
 )
 
 // Error is one mistake in settings or an API object.
@@ -58,6 +59,8 @@ func (t Type) phrase() string {
 		return "too many items"
 	case TooLong:
 		return "too long"
+	case Unknown:
+		return "unknown field"
 	}
 	return string(t)
 }

@@ -14,7 +14,8 @@ import (
 func TestMessagesNameTheType(t *testing.T) {
 	for kind, want := range map[field.Type]string{
 		field.Required: "f: required [1]: d", field.Invalid: "f: invalid value [1]: d", field.NotSupported: "f: unsupported value [1]: d",
-		field.Duplicate: "f: duplicate value [1]: d", field.TooMany: "f: too many items [1]: d", field.TooLong: "f: too long [1]: d", "Other": "f: Other [1]: d",
+		field.Duplicate: "f: duplicate value [1]: d", field.TooMany: "f: too many items [1]: d", field.TooLong: "f: too long [1]: d",
+		field.Unknown: "f: unknown field [1]: d", "Other": "f: Other [1]: d",
 	} {
 		if got := (field.Error{Field: "f", Type: kind, Value: []int{1}, Detail: "d"}).Error(); got != want {
 			t.Errorf("%q, want %q", got, want)

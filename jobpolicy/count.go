@@ -1,6 +1,9 @@
 package jobpolicy
 
-import "github.com/restartkit/restart/jobpolicy/batch"
+import (
+	"github.com/restartkit/restart/internal/count"
+	"github.com/restartkit/restart/jobpolicy/batch"
+)
 
 // NextCounts returns the failure counts for the replacement of a failed pod with this
 // Match, given the index's counts before the failure. failures counts towards the limit
@@ -38,4 +41,4 @@ func (m Match) indexFailedAfter(before int, limit *int32) bool {
 func addCounts(a, b int) int { return min(a, maxCount-b) + b }
 
 // maxCount is the highest failure count in an annotation.
-const maxCount = 1<<31 - 1
+const maxCount = count.Max

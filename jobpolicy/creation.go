@@ -75,14 +75,6 @@ func newCreation(job *batch.Job, index int) Creation {
 	return n
 }
 
-// setFailures stores the failure counts of the index in the pod's annotations.
-func (n Creation) setFailures(failures, ignored int) {
-	n.Annotations[batch.JobIndexFailureCountAnnotation] = strconv.Itoa(failures)
-	if ignored > 0 {
-		n.Annotations[batch.JobIndexIgnoredFailureCountAnnotation] = strconv.Itoa(ignored)
-	}
-}
-
 // generateName returns the name prefix for the pods of an index. It cuts the Job's name
 // so that the index and the API server's suffix fit. Without an index the API server
 // cuts it.

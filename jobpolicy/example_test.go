@@ -56,7 +56,8 @@ func ExampleEngine_Plan() {
 			return
 		}
 		for _, p := range plan.Create {
-			fmt.Printf("create index %d after %s failures\n", p.Index, p.Annotations[batch.JobIndexFailureCountAnnotation])
+			failures, _ := p.FailureCounts()
+			fmt.Printf("create index %d after %d failures\n", p.Index, failures)
 			pod := p.Pod(job.Spec.Template.Spec)
 			pod.Name = fmt.Sprintf("%s%d", p.GenerateName, len(pods))
 			pod.UID = pod.Name
@@ -85,17 +86,11 @@ func ExampleEngine_Plan() {
 	carryOut()
 	for i, pod := range pods {
 		code := map[int]int32{1: 1}[i] // index 1 fails
-		pod.Status.Phase = batch.PodSucceeded
-		if code != 0 {
-			pod.Status.Phase = batch.PodFailed
-		}
-		pod.Status.ContainerStatuses = []batch.ContainerStatus{{Name: "main", State: batch.ContainerState{
-			Terminated: &batch.ContainerStateTerminated{ExitCode: code, FinishedAt: noon},
-		}}}
+		pod.Finish(code, noon)
 	}
 	carryOut()
 	carryOut()
-	pods[3].Status.Phase = batch.PodSucceeded
+	pods[3].Finish(0, input.Now)
 	carryOut()
 	end, _ := job.Status.Finished()
 	fmt.Println(end.Type, end.Reason, job.Status.CompletedIndexes, job.Status.Failed)
@@ -106,6 +101,72 @@ func ExampleEngine_Plan() {
 	// again after 10s
 	// create index 1 after 1 failures
 	// Complete CompletionsReached 0-2 1
+}
+
+// A scheduler without pods keeps a record of each run, builds the pods for Plan from
+// its records, and forgets a record when a plan releases it.
+func ExampleEngine_Plan_records() {
+	type run struct {
+		index, failures, ignored int
+		ended                    time.Time
+		code                     int32
+	}
+	job := &batch.Job{ObjectMeta: batch.ObjectMeta{Name: "render"}}
+	if err := json.Unmarshal([]byte(`{
+		"completionMode": "Indexed", "completions": 2, "parallelism": 2, "backoffLimitPerIndex": 1
+	}`), &job.Spec); err != nil {
+		fmt.Println(err)
+		return
+	}
+	runs, started := make(map[string]*run), 0
+	input := jobpolicy.Input{Job: job, Now: noon}
+	for range 6 {
+		input.Pods = nil
+		for uid, r := range runs {
+			pod := batch.NewPod(uid, r.index)
+			pod.SetFailureCounts(r.failures, r.ignored)
+			if !r.ended.IsZero() {
+				pod.Finish(r.code, r.ended)
+			}
+			input.Pods = append(input.Pods, pod)
+		}
+		plan, err := jobpolicy.Engine{}.Plan(input)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		for _, c := range plan.Create {
+			failures, ignored := c.FailureCounts()
+			fmt.Printf("run index %d after %d failures\n", c.Index, failures)
+			runs[fmt.Sprint("run-", started)] = &run{index: c.Index, failures: failures, ignored: ignored}
+			started++
+		}
+		if plan.InterimStatus != nil {
+			job.Status = *plan.InterimStatus // store it, with State, before forgetting runs
+		}
+		input.State = plan.State
+		for _, released := range plan.Release {
+			delete(runs, released.UID)
+		}
+		if plan.FinalStatus != nil {
+			job.Status = *plan.FinalStatus
+		}
+		for _, r := range runs { // index 1 always fails
+			if r.ended.IsZero() {
+				r.ended, r.code = input.Now, int32(r.index)
+			}
+		}
+		input.Now = input.Now.Add(plan.RequeueAfter)
+	}
+	completed, _ := job.Status.CompletedIndexSet()
+	failed, _ := job.Status.FailedIndexSet()
+	end, _ := job.Status.Finished()
+	fmt.Println(end.Type, "completed", completed.Len(), "failed", failed.Len(), "records", len(runs))
+	// Output:
+	// run index 0 after 0 failures
+	// run index 1 after 0 failures
+	// run index 1 after 1 failures
+	// Failed completed 1 failed 1 records 0
 }
 
 // A node is drained while a task runs; the task is not to blame.

@@ -2,7 +2,9 @@
 // failed pods (KEP-3329, KEP-3850) as pure functions on the types of package batch.
 // Start with [Engine.Plan], which plans the next step. [MatchPod] and [MatchExit]
 // evaluate a pod failure policy. [Match.NextCounts], [Match.IndexFailed],
-// [Engine.Remaining] and [EndLimits.Verdict] work without Job objects.
+// [Engine.Remaining] and [EndLimits.Verdict] work without Job objects. A scheduler
+// without Kubernetes makes pods of its own records with [batch.NewPod] and
+// [batch.Pod.Finish].
 package jobpolicy
 
 import (

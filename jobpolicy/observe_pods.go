@@ -3,9 +3,9 @@ package jobpolicy
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/internal/count"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
@@ -116,7 +116,7 @@ func (p *podView) readAnnotations() {
 	p.index = -1
 	for i, to := range [...]*int{&p.index, &p.failures, &p.ignored} {
 		if text, ok := p.Annotations[numbers[i]]; ok {
-			n, ok := readNumber(text)
+			n, ok := count.Parse(text)
 			if p.misread = p.misread || !ok; ok || to == &p.index {
 				*to = n
 			}
@@ -128,19 +128,9 @@ func (p *podView) readAnnotations() {
 func (n *notes) addMisread(pod *batch.Pod) {
 	for _, a := range numbers {
 		if text, there := pod.Annotations[a]; there {
-			if _, ok := readNumber(text); !ok {
+			if _, ok := count.Parse(text); !ok {
 				n.add("pod %s: annotation %s is %q: not a number from 0 to %d", pod.Name, a, text, maxCount)
 			}
 		}
 	}
-}
-
-// readNumber parses an index or a count in an annotation. n is -1 for text that is not
-// a number or negative, and maxCount, which is beyond every range, for a larger number.
-func readNumber(text string) (n int, ok bool) {
-	read, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || read < 0 {
-		return -1, false
-	}
-	return int(min(read, maxCount)), read <= maxCount
 }

@@ -25,7 +25,8 @@ type Input struct {
 // Plan holds effects to carry out in this order: Delete, Create, InterimStatus,
 // Release, FinalStatus. InterimStatus records the ends of pods, Release removes their
 // finalizers, and only a later status counts the failures. A crash therefore neither
-// loses a failure nor counts it twice (KEP-3850).
+// loses a failure nor counts it twice (KEP-3850). Once InterimStatus is written and
+// Release names a finished pod, the caller may forget the pod.
 //
 // If an effect fails, skip the rest and plan again later. After a refused deletion or
 // creation, plan again at once with NoPodChanges to record and release ended pods.

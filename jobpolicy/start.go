@@ -31,7 +31,7 @@ func (v *view) attempt(index int) Creation {
 		if p := v.predecessor(index); p != nil {
 			failures, ignored = p.match.NextCounts(p.failures, p.ignored)
 		}
-		n.setFailures(failures, ignored)
+		n.SetFailureCounts(failures, ignored)
 	}
 	return n
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -296,11 +295,8 @@ func (r *runner) replaced(p *pod, d jobpolicy.PodDecision) (wait time.Duration, 
 		n := r.memory.Failures
 		return r.engine.Remaining(n, 0), fmt.Sprintf("failure %d in a row of the Job", n)
 	}
-	n := 1
-	for _, name := range []string{batch.JobIndexFailureCountAnnotation, batch.JobIndexIgnoredFailureCountAnnotation} {
-		before, _ := strconv.Atoi(p.Annotations[name])
-		n += before
-	}
+	failures, ignored := p.FailureCounts()
+	n := failures + ignored + 1
 	return r.engine.Remaining(n, 0), fmt.Sprintf("failure %d of index %d", n, d.Index)
 }
 

@@ -5,7 +5,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/restartkit/restart/indexset"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
@@ -31,14 +30,9 @@ func (r *report) draw() {
 	if r.bar == nil {
 		return
 	}
-	done := int(s.Succeeded)
-	if s.FailedIndexes != nil {
-		if failed, err := indexset.Parse(*s.FailedIndexes); err == nil {
-			done += failed.Len()
-		}
-	}
+	failed, _ := s.FailedIndexSet()
 	r.bar.counts = fmt.Sprintf("%d active, %d succeeded, %d failed", s.Active, s.Succeeded, max(r.failed, int(s.Failed)))
-	r.bar.done = done
+	r.bar.done = int(s.Succeeded) + failed.Len()
 	_, _ = io.WriteString(r.out, r.bar.erase()+r.bar.draw())
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/cmd/internal/spelling"
+	"github.com/restartkit/restart/internal/spelling"
 	"github.com/restartkit/restart/cmd/internal/statefolder"
 )
 

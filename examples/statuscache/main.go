@@ -19,11 +19,15 @@ func main() {
 	cache := statuscache.New[string, string](statuscache.Options[string]{})
 	defer cache.Close()
 
-	now := time.Now()
-	before := now.Add(-time.Second)
-	go cache.Set("web-0", "Running", nil, now)
+	before := time.Now().Add(-time.Second)
+	go func() {
+		at := time.Now() // before asking
+		cache.Set("web-0", inspect("web-0"), nil, at)
+	}()
 	entry, err := cache.GetNewerThan(context.Background(), "web-0", before) // waits for it
 	fmt.Println(entry.Status, err)
 
 	fmt.Println(cache.Set("web-0", "Pending", nil, before)) // too old: false
 }
+
+func inspect(pod string) (status string) { return "Running" }

@@ -43,7 +43,8 @@ type JobSpec struct {
 	Unknown map[string]json.RawMessage `json:"-"`
 }
 
-// JobStatus is the status of a Job. Index sets are text such as 1,3-5.
+// JobStatus is the status of a Job. Index sets are text such as 1,3-5, which
+// CompletedIndexSet and FailedIndexSet parse.
 type JobStatus struct {
 	Conditions              []JobCondition           `json:"conditions,omitempty"`
 	StartTime               time.Time                `json:"startTime,omitzero"`

@@ -5,6 +5,29 @@ import (
 	"time"
 )
 
+// Finish sets the status of a pod whose containers have all ended with the exit code at
+// that time. The pod has succeeded if code is 0, and failed otherwise. A pod without
+// containers in its specification gets the status of one container without a name.
+//
+// Keep the pod until Plan.Release of package jobpolicy names it, after the Job's status
+// records its end and no replacement needs its failure counts.
+func (p *Pod) Finish(code int32, at time.Time) {
+	p.Status.Phase = PodSucceeded
+	if code != 0 {
+		p.Status.Phase = PodFailed
+	}
+	names := make([]string, max(len(p.Spec.Containers), 1))
+	for i := range p.Spec.Containers {
+		names[i] = p.Spec.Containers[i].Name
+	}
+	p.Status.ContainerStatuses = make([]ContainerStatus, len(names))
+	for i, name := range names {
+		p.Status.ContainerStatuses[i] = ContainerStatus{Name: name, State: ContainerState{
+			Terminated: &ContainerStateTerminated{ExitCode: code, FinishedAt: at},
+		}}
+	}
+}
+
 // FinishTime returns when a finished pod ended, from the first available source:
 //
 //  1. the latest end of its containers, sidecars included, if all have ended;

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
@@ -14,6 +15,19 @@ type Pod struct {
 	ObjectMeta `json:"metadata,omitzero"`
 	Spec       PodSpec   `json:"spec,omitzero"`
 	Status     PodStatus `json:"status,omitzero"`
+}
+
+// NewPod returns a running pod of an Indexed Job, or of a NonIndexed Job if index is -1,
+// with the tracking finalizer. A scheduler that keeps records of its own instead of pods
+// then calls [ObjectMeta.SetFailureCounts] and [Pod.Finish]. The UID may have any form
+// but must be unique among all runs of the Job.
+func NewPod(uid string, index int) *Pod {
+	p := &Pod{ObjectMeta: ObjectMeta{UID: uid}, Status: PodStatus{Phase: PodRunning}}
+	p.Track()
+	if index >= 0 {
+		p.Annotations = map[string]string{JobCompletionIndexAnnotation: strconv.Itoa(index)}
+	}
+	return p
 }
 
 // Finished reports whether the pod has succeeded or failed.

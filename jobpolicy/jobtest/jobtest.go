@@ -15,7 +15,6 @@ package jobtest
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/restartkit/restart/jobpolicy"
@@ -158,12 +157,7 @@ func (c *Cluster) Change(uid string, change func(*batch.Pod)) {
 func Active(p *batch.Pod) bool { return !p.Finished() && p.DeletionTimestamp.IsZero() }
 
 // Index returns the completion index of a pod, or -1.
-func Index(p *batch.Pod) int {
-	if i, err := strconv.Atoi(p.Annotations[batch.JobCompletionIndexAnnotation]); err == nil {
-		return i
-	}
-	return -1
-}
+func Index(p *batch.Pod) int { return p.CompletionIndex() }
 
 // withStatus returns a copy of the Job with another status.
 func withStatus(job *batch.Job, status *batch.JobStatus) *batch.Job {

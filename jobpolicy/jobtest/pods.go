@@ -19,17 +19,8 @@ func (c *Cluster) Start(uid string) {
 // with code 0, otherwise Failed.
 func (c *Cluster) Exit(uid string, code int32) {
 	c.Change(uid, func(p *batch.Pod) {
-		p.Status.Phase = batch.PodSucceeded
-		if code != 0 {
-			p.Status.Phase = batch.PodFailed
-		}
+		p.Finish(code, c.Now)
 		SetCondition(p, batch.PodReady, batch.ConditionFalse, "", c.Now)
-		p.Status.ContainerStatuses = nil
-		for _, container := range p.Spec.Containers {
-			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, batch.ContainerStatus{Name: container.Name, State: batch.ContainerState{
-				Terminated: &batch.ContainerStateTerminated{ExitCode: code, FinishedAt: c.Now},
-			}})
-		}
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
 
 	"github.com/restartkit/restart/backoff"
 )
@@ -193,5 +194,21 @@ func TestContainerPolicyOfASidecarIsItsOwn(t *testing.T) {
 	}
 	if got := ExitPolicy(pod, &corev1.Container{}).RestartPolicy; got != backoff.RestartPolicyNever {
 		t.Errorf("another container's policy is %s", got)
+	}
+}
+
+// Neither a plain nor a strict decoder of YAML sees a misspelled field of a rule, so
+// Validate does.
+func TestMisspelledRulesInYAMLAreRefused(t *testing.T) {
+	const text = "restartPolicyRules:\n- action: Restart\n  exitCodes: {operator: In, values: [1]}\n  limt: 5\n"
+	for name, decode := range map[string]func([]byte, any, ...yaml.JSONOpt) error{"plain": yaml.Unmarshal, "strict": yaml.UnmarshalStrict} {
+		var policy backoff.ExitPolicy
+		if err := decode([]byte(text), &policy); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		const want = "restartPolicyRules[0].limt: unknown field: did you mean limit?"
+		if err := policy.Validate(); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
 	}
 }

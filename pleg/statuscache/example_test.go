@@ -8,18 +8,19 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// Only a later observation replaces an entry.
+// Only later observations replace an entry. An observation is as old as its question.
 func ExampleCache() {
 	cache := statuscache.New[string, string](statuscache.Options[string]{})
-	seen := time.Now()
-	later := seen.Add(time.Millisecond)
+	inspect := func() string { return "running" }
 
+	at := time.Now() // before asking
+	status := inspect()
 	fmt.Println(cache.Get("web-0").Present)
-	fmt.Println(cache.Set("web-0", "running", nil, later))
-	fmt.Println(cache.Set("web-0", "pending", nil, seen), cache.Get("web-0").Status)
+	fmt.Println(cache.Set("web-0", status, nil, at))
+	fmt.Println(cache.Set("web-0", "pending", nil, at.Add(-time.Second)), cache.Get("web-0").Status)
 
-	fmt.Println(cache.Delete("web-0", later))
-	fmt.Println(cache.Set("web-0", "running", nil, later), cache.Get("web-0").Present)
+	fmt.Println(cache.Delete("web-0", at))
+	fmt.Println(cache.Set("web-0", "running", nil, at), cache.Get("web-0").Present)
 	// Output:
 	// false
 	// true

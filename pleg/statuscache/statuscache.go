@@ -19,10 +19,10 @@ import (
 // ErrClosed is the error of a wait that Close ended.
 var ErrClosed = errors.New("statuscache: closed")
 
-// Cache maps keys to their latest observed status. Each write carries the local time of
-// its observation and is refused unless it is newer than the key's entry. "Newer"
-// always means strictly After. As of the global time, every entry holds and every other
-// key is absent.
+// Cache maps keys to their latest observed status. Each write carries the local time at
+// which its observation began and is refused unless it is newer than the key's entry.
+// "Newer" always means strictly After. As of the global time, every entry holds and
+// every other key is absent.
 //
 // At every moment,
 //
@@ -115,6 +115,14 @@ func New[K comparable, S any](o Options[S]) *Cache[K, S] {
 // newer (or equally new, without AcceptEqual); if the key is absent and its deletion or
 // the global time is not older than at; or if at is no time or more than MaxSkew ahead
 // of the clock.
+//
+// Take at before asking for the status. A time taken after the answer makes a status
+// from before a change look newer than the change. Set then refuses the change, and
+// GetNewerThan returns the outdated status:
+//
+//	at := time.Now()
+//	status, err := inspect(key)
+//	cache.Set(key, status, err, at)
 func (c *Cache[K, S]) Set(key K, status S, err error, at time.Time) (updated bool) {
 	freed, updated := c.write(key, status, err, at, false)
 	freed.wake()
@@ -252,8 +260,8 @@ func (c *Cache[K, S]) entry(v *version[S], global instant) (e Entry[S]) {
 
 // Delete makes key absent as of at, unless its entry is newer, and reports whether it
 // is then absent. Until the global time reaches at, a tombstone keeps writes stamped at
-// or before at from bringing the key back. Delete also returns false if Set would
-// refuse the time.
+// or before at from bringing the key back. As for Set, take at before asking whether
+// the key exists. Delete also returns false if Set would refuse the time.
 func (c *Cache[K, S]) Delete(key K, at time.Time) bool {
 	i := c.instant(at)
 	var freed *waiter[K]
@@ -277,11 +285,11 @@ func (c *Cache[K, S]) Delete(key K, at time.Time) bool {
 	return true
 }
 
-// SetObservedTime confirms that key's entry still holds at the local time at, and
-// reports whether it did. It returns false if key is absent, if the entry or the global
-// time is not older than at, or if Set would refuse the time. It ends waits for an
-// entry that new, and is not a change for Watch. Only the entry's writer should call
-// it, because it also confirms any write made since the observation.
+// SetObservedTime confirms that key's entry still holds at the local time at, which is
+// taken as for Set, and reports whether it did. It returns false if key is absent, if
+// the entry or the global time is not older than at, or if Set would refuse the time.
+// It ends waits for an entry that new, and is not a change for Watch. Only the entry's
+// writer should call it, because it also confirms any write made since the observation.
 func (c *Cache[K, S]) SetObservedTime(key K, at time.Time) bool {
 	i := c.instant(at)
 	var freed *waiter[K]

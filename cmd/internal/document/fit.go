@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/restartkit/restart/cmd/internal/spelling"
+	"github.com/restartkit/restart/internal/spelling"
 )
 
 // Fit returns the part of a document that fits a type, as values of encoding/json, and

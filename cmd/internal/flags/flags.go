@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/spelling"
+	"github.com/restartkit/restart/internal/spelling"
 	"github.com/restartkit/restart/cmd/internal/terminal"
 )
 

@@ -107,12 +107,15 @@ crashloopbackoff: {maxSeconds: 301}
 // A rule whose only condition is a mistake is not said to have none as well.
 func TestMistakenConditionIsReportedOnce(t *testing.T) {
 	for rule, want := range map[string]string{
-		"ranLess: 90":           "ranLess: is 90, must be a duration such as 4s",
-		"reasons: [7]":          "reasons[0]: is 7, must be a string: put it in quotes",
-		"attempts: x":           "attempts: is \"x\", must be an integer",
-		"exitcodes: {}":         "exitcodes: unknown field: did you mean exitCodes?",
-		"window: 7":             "exitCodes: must be given, or another condition; window: is 7, must be a duration such as 4s",
-		"retries: 3":            "exitCodes: must be given, or another condition; retries: unknown field",
+		"ranLess: 90":                            "ranLess: is 90, must be a duration such as 4s",
+		"reasons: [7]":                           "reasons[0]: is 7, must be a string: put it in quotes",
+		"attempts: x":                            "attempts: is \"x\", must be an integer",
+		"exitcodes: {}":                          "exitcodes: unknown field: did you mean exitCodes?",
+		"window: 7":                              "exitCodes: must be given, or another condition; window: is 7, must be a duration such as 4s",
+		"retries: 3":                             "exitCodes: must be given, or another condition; retries: unknown field",
+		"reasons: [a], limt: 5":                  "limt: unknown field: did you mean limit?",
+		"exitCodes: {operator: In, valuse: [1]}": "exitCodes.valuse: unknown field: did you mean values?",
+		"attempts: 1, delay: {initial: 1s, max: 2s, Max: 3s, maxx: 5s}": "delay.Max: unknown field: did you mean max?; delay.maxx: unknown field: did you mean max?",
 		"name: a, signals: SIG": "signals: is \"SIG\", must be a list",
 	} {
 		f, _, found := read(t, "containers: [{restartPolicyRules: [{action: Restart, "+rule+"}]}]")

@@ -339,7 +339,8 @@ func (c *cluster) decided(p *pod, d jobpolicy.PodDecision) {
 		c.log.succeeded(c.now, p)
 		return
 	}
-	failures := d.Failures + ignoredBefore(&p.Pod)
+	_, ignored := p.FailureCounts()
+	failures := d.Failures + ignored
 	if !d.Match.Counted() {
 		failures++
 	}

@@ -3,7 +3,6 @@ package page
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/restartkit/restart/cmd/internal/timeline"
@@ -162,10 +161,4 @@ func (r *recorder) counts(d jobpolicy.PodDecision, spec *batch.JobSpec) string {
 	default:
 		return fmt.Sprintf("failure %d of index %d, limit %d", d.Failures, d.Index, *limit)
 	}
-}
-
-// ignoredBefore returns the number of earlier ignored failures of a pod's index.
-func ignoredBefore(p *batch.Pod) int {
-	n, _ := strconv.Atoi(p.Annotations[batch.JobIndexIgnoredFailureCountAnnotation])
-	return n
 }
