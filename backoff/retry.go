@@ -15,6 +15,9 @@ type RetryOptions struct {
 	Attempts int           // maximum number of calls; 0 means no limit
 	Elapsed  time.Duration // no call starts later than this after the first one; 0 means no limit
 	Timeout  time.Duration // of each call's context, on the real clock; 0 means none
+	// Permanent reports whether an error without the mark of the function Permanent is
+	// permanent, too; nil means that none is.
+	Permanent func(error) bool
 	// Notify is called after each failed call that will be retried, with the number of
 	// calls so far, the error and the delay.
 	Notify func(attempt int, err error, delay time.Duration)
@@ -39,10 +42,10 @@ func (o *RetryOptions) validate(errs *field.Errors) {
 // with p's jitter, or longer if the error wraps RetryAfter; p.ResetAfter is ignored,
 // because a slow failure is still a failure.
 //
-// Retry gives up with a *RetryError, and without waiting, when f returns an error
-// wrapping Permanent, when ctx is done, or when options' limits or ctx's deadline rule
-// out the next call. If ctx is already done, it never calls f. An invalid argument
-// yields an error wrapping field.Errors. At most one RetryOptions may be given.
+// Retry gives up with a *RetryError, and without waiting, when f returns a permanent
+// error, when ctx is done, or when options' limits or ctx's deadline rule out the next
+// call. If ctx is already done, it never calls f. An invalid argument yields an error
+// wrapping field.Errors. At most one RetryOptions may be given.
 func Retry(ctx context.Context, p Policy, f func(context.Context) error, options ...RetryOptions) error {
 	var o RetryOptions
 	if len(options) > 0 {
@@ -78,7 +81,8 @@ func RetryValue[T any](ctx context.Context, p Policy, f func(context.Context) (T
 }
 
 // Permanent marks err as not worth retrying. Every enclosing Retry gives up when its
-// function returns an error that wraps the result. Permanent returns nil if err is nil.
+// function returns an error that wraps the result, or a RetryError that is Permanent.
+// Permanent returns nil if err is nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -108,7 +112,7 @@ type RetryError struct {
 	// Context is set if ctx ended the Retry: to ctx's error and cause, or to
 	// context.DeadlineExceeded if the next call would have missed ctx's deadline.
 	Context   error
-	Permanent bool // Last was marked by Permanent
+	Permanent bool // Last is permanent, by its mark or by the option
 }
 
 // Error returns the reason and the errors.
@@ -158,12 +162,13 @@ func checkRetry(p *Policy, f func(context.Context) error, o *RetryOptions, given
 
 // retry is a Retry under way.
 type retry struct {
-	ctx     context.Context
-	policy  Policy
-	options RetryOptions
-	sleeper sleeper
-	elapsed progress // since the first call
-	calls   int
+	ctx       context.Context
+	policy    Policy
+	options   RetryOptions
+	sleeper   sleeper
+	elapsed   progress // since the first call
+	calls     int
+	permanent bool // the latest failure
 }
 
 func (r *retry) run(f func(context.Context) error) error {
@@ -200,19 +205,19 @@ func (r *retry) call(f func(context.Context) error) error {
 
 // failed returns the delay after a failure, or the final error.
 func (r *retry) failed(last error) (time.Duration, error) {
+	permanent, atLeast := Marks(last)
+	r.permanent = permanent || r.options.Permanent != nil && r.options.Permanent(last)
 	if r.ctx.Err() != nil {
 		return 0, r.giveUp(last, contextError(r.ctx))
 	}
-	permanent, atLeast := Marks(last)
-	if permanent || r.calls == r.options.Attempts {
+	if r.permanent || r.calls == r.options.Attempts {
 		return 0, r.giveUp(last, nil)
 	}
-	delay := max(r.policy.jittered(r.policy.Delay(r.calls), r.options.Rand), atLeast)
-	now := r.options.Clock.Now()
-	if r.options.Elapsed > 0 && add(r.elapsed.to(now), delay) > r.options.Elapsed {
+	delay := max(r.policy.jittered(r.policy.delay(r.calls), r.options.Rand), atLeast)
+	if r.options.Elapsed > 0 && add(r.elapsed.to(r.options.Clock.Now()), delay) > r.options.Elapsed {
 		return 0, r.giveUp(last, nil)
 	}
-	if deadline, ok := r.ctx.Deadline(); ok && r.options.Clock == (clock.RealClock{}) && deadline.Sub(now) < delay {
+	if deadline, ok := r.ctx.Deadline(); ok && r.options.Clock == (clock.RealClock{}) && time.Until(deadline) < delay {
 		return 0, r.giveUp(last, context.DeadlineExceeded)
 	}
 	if r.options.Notify != nil {
@@ -223,16 +228,18 @@ func (r *retry) failed(last error) (time.Duration, error) {
 
 func (r *retry) giveUp(last, context error) error {
 	elapsed := r.elapsed.to(r.options.Clock.Now())
-	permanent, _ := Marks(last)
-	return &RetryError{Attempts: r.calls, Elapsed: elapsed, Last: last, Context: context, Permanent: permanent}
+	return &RetryError{Attempts: r.calls, Elapsed: elapsed, Last: last, Context: context, Permanent: r.permanent}
 }
 
-// Marks reports whether err wraps Permanent, and returns the longest RetryAfter that it
-// wraps, for callers with a loop of their own. Unlike errors.As it does not allocate.
+// Marks reports whether err wraps Permanent or a RetryError that is Permanent, and returns
+// the longest RetryAfter that it wraps, for callers with a loop of their own. Unlike
+// errors.As it does not allocate.
 func Marks(err error) (permanent bool, after time.Duration) {
 	switch e := err.(type) {
 	case *permanentError:
 		permanent = true
+	case *RetryError:
+		permanent = e.Permanent
 	case retryAfterError:
 		after = time.Duration(e)
 	}

@@ -330,22 +330,56 @@ func TestRetryOnFakeClock(t *testing.T) {
 	}
 }
 
-// An enclosing Retry respects the marks of the inner one's last error.
+// The option decides about errors without a mark, once for each.
+func TestRetryPermanentOption(t *testing.T) {
+	hopeless := errors.New("hopeless")
+	asked := 0
+	o := backoff.RetryOptions{Attempts: 5, Permanent: func(err error) bool { asked++; return errors.Is(err, hopeless) }}
+	for _, c := range []struct {
+		errs         []error
+		calls, asked int
+		permanent    bool
+	}{
+		{[]error{errBusy, errBusy, hopeless}, 3, 3, true},
+		{[]error{errBusy, errBusy, errBusy, errBusy, errBusy}, 5, 5, false},
+		{[]error{errBusy, backoff.Permanent(errBusy)}, 2, 1, true},
+		{[]error{errBusy, nil}, 2, 1, false},
+	} {
+		calls := 0
+		asked = 0
+		err := backoff.Retry(t.Context(), backoff.Policy{Initial: 1, Max: 1}, func(context.Context) error {
+			calls++
+			return c.errs[calls-1]
+		}, o)
+		var gaveUp *backoff.RetryError
+		if calls != c.calls || asked != c.asked || errors.As(err, &gaveUp) && gaveUp.Permanent != c.permanent {
+			t.Errorf("%v: %d calls, asked %d times: %v", c.errs, calls, asked, err)
+		}
+		if last := c.errs[len(c.errs)-1]; !errors.Is(err, last) {
+			t.Errorf("%v does not wrap %v", err, last)
+		}
+	}
+}
+
+// An enclosing Retry respects the marks of the inner one's last error, and its option.
 func TestNestedRetry(t *testing.T) {
 	p := backoff.Policy{Initial: 1, Max: 1}
-	for permanent, want := range map[bool]int{true: 1, false: 3} {
+	for _, c := range []struct {
+		err   error
+		inner backoff.RetryOptions
+		calls int
+	}{
+		{errBusy, backoff.RetryOptions{Attempts: 2}, 3},
+		{backoff.Permanent(errBusy), backoff.RetryOptions{Attempts: 2}, 1},
+		{errBusy, backoff.RetryOptions{Permanent: func(error) bool { return true }}, 1},
+	} {
 		outer := 0
 		err := backoff.Retry(t.Context(), p, func(ctx context.Context) error {
 			outer++
-			return fmt.Errorf("outer: %w", backoff.Retry(ctx, p, func(context.Context) error {
-				if permanent {
-					return backoff.Permanent(errBusy)
-				}
-				return errBusy
-			}, backoff.RetryOptions{Attempts: 2}))
+			return fmt.Errorf("outer: %w", backoff.Retry(ctx, p, func(context.Context) error { return c.err }, c.inner))
 		}, backoff.RetryOptions{Attempts: 3})
-		if outer != want || !errors.Is(err, errBusy) {
-			t.Errorf("permanent %v: %d calls: %v", permanent, outer, err)
+		if outer != c.calls || !errors.Is(err, errBusy) {
+			t.Errorf("%d calls, want %d: %v", outer, c.calls, err)
 		}
 	}
 	if backoff.Permanent(nil) != nil {

@@ -14,7 +14,7 @@ import (
 const clientGo = "client-go"
 
 // backoffRows returns the rows of package backoff, measured against client-go's
-// flowcontrol.Backoff. Unless noted otherwise, both follow the kubelet's curve and read
+// flowcontrol.Backoff and, for Retry, against cenkalti/backoff and avast/retry-go. Unless noted otherwise, both follow the kubelet's curve and read
 // the real clock.
 func backoffRows() []bench.Row {
 	var rows []bench.Row
@@ -32,7 +32,8 @@ func backoffRows() []bench.Row {
 	rows = append(rows, mixRow())
 	rows = append(rows, keyMemoryRows()...)
 	rows = append(rows, collectionRows()...)
-	return append(rows, exitedRow(1, "1 key"), exitedRow(10_000, "10k keys"))
+	rows = append(rows, exitedRow(1, "1 key"), exitedRow(10_000, "10k keys"))
+	return append(rows, retryRows()...)
 }
 
 // Notes on missed goals, including attempts.

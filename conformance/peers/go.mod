@@ -4,7 +4,9 @@ go 1.26.0
 
 require (
 	github.com/RoaringBitmap/roaring/v2 v2.30.0
+	github.com/avast/retry-go/v4 v4.7.0
 	github.com/bits-and-blooms/bitset v1.29.0
+	github.com/cenkalti/backoff/v5 v5.0.3
 	github.com/google/go-cmp v0.7.0
 	github.com/restartkit/restart v0.0.0
 	github.com/restartkit/restart/kube v0.0.0

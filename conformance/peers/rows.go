@@ -1,7 +1,7 @@
 // Package peers measures this library against its peers and checks that their results
-// agree. The peers are client-go's flowcontrol.Backoff, the kubelet's pod cache, the
-// API server's Job validation, the Job controller's evaluation of policies, and the
-// bitmaps of roaring and bits-and-blooms.
+// agree. The peers are client-go's flowcontrol.Backoff, the retries of cenkalti/backoff
+// and avast/retry-go, the kubelet's pod cache, the API server's Job validation, the Job
+// controller's evaluation of policies, and the bitmaps of roaring and bits-and-blooms.
 //
 // The rows of each package are in <package>_rows.go, the differential tests in
 // <package>_test.go. Package bench explains how to add a row.

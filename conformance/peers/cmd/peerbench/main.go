@@ -157,7 +157,8 @@ func peerVersions() []string {
 	var versions []string
 	for _, m := range info.Deps {
 		switch m.Path {
-		case "k8s.io/client-go", "k8s.io/kubernetes", "github.com/RoaringBitmap/roaring/v2", "github.com/bits-and-blooms/bitset":
+		case "k8s.io/client-go", "k8s.io/kubernetes", "github.com/RoaringBitmap/roaring/v2", "github.com/bits-and-blooms/bitset",
+			"github.com/cenkalti/backoff/v5", "github.com/avast/retry-go/v4":
 			versions = append(versions, m.Path+" "+m.Version)
 		}
 	}
