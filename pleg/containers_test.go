@@ -15,10 +15,10 @@ import (
 func TestEveryStepHasItsEvents(t *testing.T) {
 	seen := map[string][]Container{
 		"gone":    nil,
-		"unknown": {{"c", StateUnknown}},
-		"created": {{"c", StateCreated}},
-		"running": {{"c", StateRunning}},
-		"exited":  {{"c", StateExited}},
+		"unknown": {{ID: "c", State: StateUnknown}},
+		"created": {{ID: "c", State: StateCreated}},
+		"running": {{ID: "c", State: StateRunning}},
+		"exited":  {{ID: "c", State: StateExited}},
 	}
 	known := map[string]containers{
 		"nothing": {},
@@ -114,7 +114,7 @@ func TestCompareAfterDiffIsSame(t *testing.T) {
 		}
 		var list []Container
 		for id, s := range rapid.MapOf(ids, states).Draw(t, "seen") {
-			list = append(list, Container{id, s})
+			list = append(list, Container{ID: id, State: s})
 		}
 		v, duplicate := cs.compare(list, live, 1)
 		if duplicate {
@@ -168,15 +168,15 @@ func TestCompareAfterDiffIsSame(t *testing.T) {
 // compare reports duplicate containers if they could hide a difference.
 func TestDuplicatesAreFound(t *testing.T) {
 	cs := containers{"a": {is: running}, "b": {is: running}}
-	list := []Container{{"a", StateRunning}, {"a", StateRunning}}
+	list := []Container{{ID: "a", State: StateRunning}, {ID: "a", State: StateRunning}}
 	if _, duplicate := cs.compare(list, 2, 1); !duplicate {
 		t.Error("a list that names a twice, and b not, passes")
 	}
 	if v, _ := cs.compare(normal(list), 2, 2); v != changed {
 		t.Errorf("without the duplicate: %d", v)
 	}
-	got := normal([]Container{{"b", StateCreated}, {"a", StateUnknown}, {"b", StateExited}, {"a", StateUnknown}, {"b", StateRunning}})
-	if want := []Container{{"a", StateUnknown}, {"b", StateExited}}; !slices.Equal(got, want) {
+	got := normal([]Container{{ID: "b", State: StateCreated}, {ID: "a", State: StateUnknown}, {ID: "b", State: StateExited}, {ID: "a", State: StateUnknown}, {ID: "b", State: StateRunning}})
+	if want := []Container{{ID: "a", State: StateUnknown}, {ID: "b", State: StateExited}}; !slices.Equal(got, want) {
 		t.Errorf("normal form %v, want %v", got, want)
 	}
 }
@@ -186,7 +186,7 @@ func TestCompareAllocatesNothing(t *testing.T) {
 	for i := range 1000 {
 		id := fmt.Sprint("c", i)
 		cs[id] = &tracked{is: running}
-		list = append(list, Container{id, StateRunning})
+		list = append(list, Container{ID: id, State: StateRunning})
 	}
 	mark := uint64(0)
 	if n := testing.AllocsPerRun(10, func() {

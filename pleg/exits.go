@@ -5,6 +5,8 @@ import (
 	"maps"
 	"reflect"
 	"time"
+
+	"github.com/restartkit/restart/backoff"
 )
 
 // ExitSource tells how an exit became known.
@@ -19,13 +21,32 @@ const (
 
 // Exit is the end of one container.
 type Exit[K comparable] struct {
-	Pod       K           `json:"pod"`
-	Container string      `json:"container"` // its id
-	Source    ExitSource  `json:"source"`
-	Known     bool        `json:"known,omitempty"` // Details came from the runtime; otherwise they are zero
-	Details   ExitDetails `json:"details,omitzero"`
+	Pod       K          `json:"pod"`
+	Container string     `json:"container"` // its id
+	Source    ExitSource `json:"source"`
+	Known     bool       `json:"known,omitempty"` // Details came from an ExitLister
+	// Details are zero if not Known, except for Name and Attempt, which then are those
+	// of the Container in lists and Expect.
+	Details ExitDetails `json:"details,omitzero"`
 	// Lost counts the exits dropped before this one because the reader fell behind.
 	Lost int `json:"lost,omitempty"`
+}
+
+// The exit code and reason of an exit whose details are unknown, as in the kubelet.
+const (
+	unknownExitCode   = 137
+	unknownExitReason = "ContainerStatusUnknown"
+)
+
+// Backoff converts e for Restarter.Exited. run is the number of the run that ended, such
+// as Details.Attempt+1. If e is not Known, it counts as a failure with Code 137, as for
+// SIGKILL, and the Reason ContainerStatusUnknown, as in the kubelet. Its times are zero.
+func (e Exit[K]) Backoff(run int64) backoff.Exit {
+	if !e.Known {
+		return backoff.Exit{Run: run, Code: unknownExitCode, Reason: unknownExitReason}
+	}
+	d := e.Details
+	return backoff.Exit{Run: run, Code: d.Code, Reason: d.Reason, Started: d.Started, Finished: d.Finished}
 }
 
 // ExitDetails are the details of an exit in a status, passed on unchanged.

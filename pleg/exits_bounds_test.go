@@ -56,9 +56,9 @@ func TestExitsOfASleepingReaderAreBounded(t *testing.T) {
 	b.relisted("p")
 	q := b.follow(ExitOptions[string]{})
 	const exits = 20000
-	keeper := Container{"p", StateRunning}
+	keeper := Container{ID: "p", State: StateRunning}
 	for i := range exits {
-		c := Container{fmt.Sprint(i), StateExited}
+		c := Container{ID: fmt.Sprint(i), State: StateExited}
 		b.look(keeper, c)
 		b.look(keeper)
 		if i%100 == 0 {
@@ -91,9 +91,9 @@ func TestExitOfForgottenContainerIsNotRepeated(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p")
 	q := b.follow(ExitOptions[string]{})
-	keeper := Container{"p", StateRunning}
+	keeper := Container{ID: "p", State: StateRunning}
 	for i := range 2 * rememberedExits {
-		b.look(keeper, Container{fmt.Sprint(i), StateExited})
+		b.look(keeper, Container{ID: fmt.Sprint(i), State: StateExited})
 		b.look(keeper)
 		if i%100 == 0 {
 			b.relistP(keeper)
@@ -161,7 +161,7 @@ func TestUnknownContainerIsKeptForItsExitOnly(t *testing.T) {
 // older.
 func TestEventStampDatesOnlyItsContainer(t *testing.T) {
 	q := &eventQueue[string, shown]{wake: make(chan struct{}, 1), limit: 100, exits: true}
-	seen := shown{{"a", StateExited}, {"b", StateExited}}
+	seen := shown{{ID: "a", State: StateExited}, {ID: "b", State: StateExited}}
 	q.event(RuntimeEvent[string, shown]{Pod: "p", Container: "b", Type: RuntimeEventStopped, At: t1, Seen: &PodSnapshot[string, shown]{Pod[string]{"p", seen}, seen}}, t1)
 	pods, _, _ := q.drain(1)
 	_, e, _ := pods.Take()
@@ -180,7 +180,7 @@ func TestUnrecordedContainersAreRemembered(t *testing.T) {
 		for range readers {
 			b.follow(ExitOptions[string]{})
 		}
-		b.noteUnrecorded(b.pods["p"], &observation{}, []Container{{"a", StateRunning}, {"b", StateExited}, {"c", StateRunning}})
+		b.noteUnrecorded(b.pods["p"], &observation{}, []Container{{ID: "a", State: StateRunning}, {ID: "b", State: StateExited}, {ID: "c", State: StateRunning}})
 		if n := len(b.orphans); n != 3 {
 			t.Errorf("with %d readers %d containers are remembered, want 3", readers, n)
 		}
@@ -205,7 +205,7 @@ func TestExitLimitGrowsWithContainers(t *testing.T) {
 // with one.
 func TestExitsCostNothingWithoutAReader(t *testing.T) {
 	q := &eventQueue[string, shown]{wake: make(chan struct{}, 1), limit: 100}
-	seen := shown{{"a", StateExited}}
+	seen := shown{{ID: "a", State: StateExited}}
 	q.event(RuntimeEvent[string, shown]{Pod: "p", Container: "a", Type: RuntimeEventStopped, At: t1, Seen: &PodSnapshot[string, shown]{Pod[string]{"p", seen}, seen}}, t1)
 	pods, _, _ := q.drain(1)
 	if _, e, _ := pods.Take(); e.exits != nil {
@@ -213,9 +213,9 @@ func TestExitsCostNothingWithoutAReader(t *testing.T) {
 	}
 	b := newBench(t, true)
 	b.relisted("p")
-	b.look(Container{"p", StateRunning}, Container{"a", StateCreated})
-	b.look(Container{"p", StateRunning}, Container{"a", StateExited})
-	b.noteUnrecorded(b.pods["p"], &observation{}, []Container{{"p", StateExited}, {"z", StateExited}})
+	b.look(Container{ID: "p", State: StateRunning}, Container{ID: "a", State: StateCreated})
+	b.look(Container{ID: "p", State: StateRunning}, Container{ID: "a", State: StateExited})
+	b.noteUnrecorded(b.pods["p"], &observation{}, []Container{{ID: "p", State: StateExited}, {ID: "z", State: StateExited}})
 	for id, c := range b.pods["p"].containers {
 		if c.exit != nil {
 			t.Errorf("of container %s %+v is kept", id, *c.exit)
@@ -226,14 +226,14 @@ func TestExitsCostNothingWithoutAReader(t *testing.T) {
 	var list []Pod[string]
 	for i := range 1000 {
 		id := fmt.Sprint(i)
-		list = append(list, Pod[string]{id, []Container{{id, StateRunning}}})
+		list = append(list, Pod[string]{id, []Container{{ID: id, State: StateRunning}}})
 	}
 	relist := func() {
 		b.now, b.listNow = b.now.Add(time.Millisecond), true
 		b.handleResult(result[string, shown]{call: b.calls(b.now, true, b.period)[0], pods: list}, b.now)
 		for calls := b.calls(b.now, true, b.period); len(calls) > 0; calls = b.calls(b.now, true, b.period) {
 			for _, c := range calls {
-				b.handleResult(result[string, shown]{call: c, status: shown{{c.pod, StateRunning}}}, b.now)
+				b.handleResult(result[string, shown]{call: c, status: shown{{ID: c.pod, State: StateRunning}}}, b.now)
 			}
 		}
 		b.finish(b.now)

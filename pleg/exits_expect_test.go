@@ -17,14 +17,14 @@ func TestExpectedExitIsYielded(t *testing.T) {
 	}{
 		{"it is gone before anybody looks", func(w *world, r *pleg.ExitReader[string]) {
 			w.up("a")
-			r.Expect("p", "a")
+			r.Expect("p", pleg.Container{ID: "a"})
 			w.rt.Exit("p", "a")
 			w.rt.Remove("p", "a")
 			relist(w)
 		}, "a:inferred"},
 		{"it ends while it is looked at", func(w *world, r *pleg.ExitReader[string]) {
 			w.up("a")
-			r.Expect("p", "a")
+			r.Expect("p", pleg.Container{ID: "a"})
 			relist(w)
 			w.rt.ExitCode("p", "a", 3)
 			relist(w)
@@ -32,13 +32,13 @@ func TestExpectedExitIsYielded(t *testing.T) {
 		{"it is expected late", func(w *world, r *pleg.ExitReader[string]) {
 			w.up("a")
 			relist(w)
-			r.Expect("p", "a")
+			r.Expect("p", pleg.Container{ID: "a"})
 			w.rt.Remove("p", "a")
 			relist(w)
 		}, "a:inferred"},
 		{"it is expected twice", func(w *world, r *pleg.ExitReader[string]) {
-			r.Expect("p", "a")
-			r.Expect("p", "a")
+			r.Expect("p", pleg.Container{ID: "a"})
+			r.Expect("p", pleg.Container{ID: "a"})
 			relist(w)
 		}, "a:inferred"},
 		{"its exit is due", func(w *world, r *pleg.ExitReader[string]) {
@@ -46,20 +46,20 @@ func TestExpectedExitIsYielded(t *testing.T) {
 			relist(w)
 			w.rt.ExitCode("p", "a", 3)
 			relist(w)
-			r.Expect("p", "a")
+			r.Expect("p", pleg.Container{ID: "a"})
 			relist(w)
 			w.rt.Remove("p", "a")
 			relist(w)
-			r.Expect("p", "a")
+			r.Expect("p", pleg.Container{ID: "a"})
 		}, "a:relist 3"},
 		{"it is there, and the reader waits", func(w *world, r *pleg.ExitReader[string]) {
 			w.up("a")
-			r.Expect("p", "a")
+			r.Expect("p", pleg.Container{ID: "a"})
 			relist(w)
 		}, ""},
 		{"it ended before the reader was made", func(w *world, r *pleg.ExitReader[string]) {
 			w.up("a")
-			r.Expect("p", "a")
+			r.Expect("p", pleg.Container{ID: "a"})
 			w.rt.ExitWith("p", "a", pleg.ExitDetails{Code: 3, Finished: time.Now().Add(-time.Hour)})
 			relist(w)
 		}, "a:relist 3"},
@@ -86,7 +86,7 @@ func TestEarlierListInfersNoExpectedExit(t *testing.T) {
 		w.start()
 		w.pass(time.Second) // the first list has been read, and is on its way
 		w.up("a")
-		r.Expect("p", "a")
+		r.Expect("p", pleg.Container{ID: "a"})
 		w.pass(time.Minute)
 		equal(t, "exits", exits(), "")
 		w.rt.ExitCode("p", "a", 3)
@@ -104,7 +104,7 @@ func TestExpectedContainersSurviveACrash(t *testing.T) {
 		r, _ := w.follow(pleg.ExitOptions[string]{})
 		for _, id := range []string{"ends", "goes", "stays"} {
 			w.up(id)
-			r.Expect("p", id)
+			r.Expect("p", pleg.Container{ID: id})
 		}
 		place := stored(t, r.Position())
 		w.up("unknown")

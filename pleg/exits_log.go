@@ -42,6 +42,20 @@ type awaitedEnd struct {
 	expected bool      // by the program, or by the position resumed from
 	shown    bool      // an answer has shown the container, not just events
 	told     time.Time // the latest believed time of those events; zero if none
+	name     containerName
+}
+
+// A containerName is the Name and Attempt of a Container, or zero if unknown.
+type containerName struct {
+	Name    string `json:"name"`
+	Attempt int64  `json:"attempt,omitempty"`
+}
+
+// setName records the name of c, if known.
+func (a *awaitedEnd) setName(c Container) {
+	if c.Name != "" {
+		a.name = containerName{c.Name, c.Attempt}
+	}
 }
 
 // newExitLog returns the log of a reader that begins at now or resumes from a position.
@@ -56,7 +70,7 @@ func newExitLog[K comparable](past bool, resume *ExitPosition[K], now time.Time)
 	l.evictedBefore, l.evicted, l.lost = resume.EvictedBefore, !resume.EvictedBefore.IsZero(), resume.Lost
 	for _, p := range resume.Pods {
 		for _, id := range p.Live {
-			l.awaited.Put(containerRef[K]{p.Pod, id}).expected = true
+			*l.awaited.Put(containerRef[K]{p.Pod, id}) = awaitedEnd{expected: true, name: p.Names[id]}
 		}
 		for _, id := range p.Ended {
 			l.listed.Put(containerRef[K]{p.Pod, id})
@@ -116,6 +130,9 @@ func (l *exitLog[K]) report(e end[K], start time.Time, since uint64, limit int) 
 		l.begin(c, since)
 	}
 	a := l.of(c)
+	if !e.exit.Known {
+		e.exit.Details = ExitDetails{Name: a.name.Name, Attempt: a.name.Attempt}
+	}
 	if l.end(c) && (a.expected || !l.preceded(e, start) && !(e.orphan && l.doubts(a))) {
 		l.add(e.exit, limit)
 	}
@@ -158,17 +175,33 @@ func (l *exitLog[K]) await(c containerRef[K], since uint64) *awaitedEnd {
 	return l.awaited.Put(c)
 }
 
-// show records that an answer has shown c.
-func (l *exitLog[K]) show(c containerRef[K], since uint64) {
-	if a := l.await(c, since); a != nil {
+// show records that an answer has shown c, a container of pod.
+func (l *exitLog[K]) show(pod K, c Container, since uint64) {
+	if a := l.await(containerRef[K]{pod, c.ID}, since); a != nil {
 		a.shown = true
+		a.setName(c)
 	}
 }
 
-// expect records that the program expects c.
-func (l *exitLog[K]) expect(c containerRef[K], since uint64) {
-	if a := l.await(c, since); a != nil {
+// setNames records the names of a pod's awaited containers from its status, if that is a
+// ContainerLister.
+func (l *exitLog[K]) setNames(pod K, status any) {
+	s, ok := status.(ContainerLister)
+	if !ok {
+		return
+	}
+	for _, c := range s.Containers() {
+		if a := l.awaited.Get(containerRef[K]{pod, c.ID}); a != nil {
+			a.setName(c)
+		}
+	}
+}
+
+// expect records that the program expects c, a container of pod.
+func (l *exitLog[K]) expect(pod K, c Container, since uint64) {
+	if a := l.await(containerRef[K]{pod, c.ID}, since); a != nil {
 		a.expected = true
+		a.setName(c)
 	}
 }
 
@@ -184,7 +217,7 @@ func (l *exitLog[K]) tell(c containerRef[K], at time.Time) {
 func (l *exitLog[K]) begin(c containerRef[K], since uint64) {
 	l.listed.Drop(c)
 	l.gone.Drop(c)
-	l.show(c, since)
+	l.show(c.pod, Container{ID: c.container}, since)
 }
 
 // end records that c has ended and is listed, and reports whether the end is news.
@@ -243,11 +276,18 @@ func (l *exitLog[K]) position() ExitPosition[K] {
 		return &pods[i]
 	}
 	for c := range l.awaited.Keys() {
-		if l.doubts(l.of(c)) {
+		a := l.of(c)
+		if l.doubts(a) {
 			continue
 		}
 		p := pod(c.pod)
 		p.Live = append(p.Live, c.container)
+		if a.name.Name != "" {
+			if p.Names == nil {
+				p.Names = map[string]containerName{}
+			}
+			p.Names[c.container] = a.name
+		}
 	}
 	for c := range l.listed.Keys() {
 		p := pod(c.pod)

@@ -12,7 +12,7 @@ type exitLogs[K comparable] map[*exitLog[K]]struct{}
 func (ls exitLogs[K]) show(pod K, shown []Container, since uint64) {
 	for l := range ls {
 		for _, s := range shown {
-			l.show(containerRef[K]{pod, s.ID}, since)
+			l.show(pod, s, since)
 		}
 	}
 }

@@ -24,6 +24,8 @@ type podPosition[K comparable] struct {
 	Pod   K        `json:"pod"`
 	Live  []string `json:"live,omitempty"`  // containers not known to have ended
 	Ended []string `json:"ended,omitempty"` // containers whose exit is pending or was read, and that may still be listed
+
+	Names map[string]containerName `json:"names,omitempty"` // of those in Live, if known
 }
 
 // mostInPosition is the greatest number of containers and exits in a position.

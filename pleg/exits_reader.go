@@ -40,8 +40,8 @@ type ExitOptions[K comparable] struct {
 type ExitReader[K comparable] struct {
 	mu       *sync.Mutex // the Generator's
 	log      *exitLog[K]
-	position func() ExitPosition[K]
-	expect   func(containerRef[K])
+	position func() ExitPosition[K] // with mu locked
+	expect   func(K, Container)
 	drop     func()
 	ended    <-chan struct{} // closed with the cache
 	closed   chan struct{}
@@ -64,7 +64,7 @@ func (g *Generator[K, S]) ExitReader(o ExitOptions[K]) (*ExitReader[K], error) {
 		mu:       &g.mu,
 		log:      l,
 		position: func() ExitPosition[K] { return g.exitPosition(l) },
-		expect:   func(c containerRef[K]) { g.expectExit(l, c) },
+		expect:   func(pod K, c Container) { g.expectExit(l, pod, c) },
 		drop:     func() { g.dropExits(l) },
 		ended:    g.cache.Done(),
 		closed:   make(chan struct{}),
@@ -90,19 +90,17 @@ func (g *Generator[K, S]) Exits(ctx context.Context) iter.Seq[Exit[K]] {
 }
 
 // exitPosition returns the position of l. It takes the pending events first, because
-// they may report containers not seen by any look.
+// they may report containers not seen by any look. The caller locks g.mu.
 func (g *Generator[K, S]) exitPosition(l *exitLog[K]) ExitPosition[K] {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	g.core.takeEvents(&g.events)
 	return l.position()
 }
 
-// expectExit makes l await the end of c.
-func (g *Generator[K, S]) expectExit(l *exitLog[K], c containerRef[K]) {
+// expectExit makes l await the end of c, a container of pod.
+func (g *Generator[K, S]) expectExit(l *exitLog[K], pod K, c Container) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	l.expect(c, g.core.serial)
+	l.expect(pod, c, g.core.serial)
 }
 
 // dropExits ends the subscription of l.
@@ -116,21 +114,51 @@ func (g *Generator[K, S]) dropExits(l *exitLog[K]) {
 // Next waits for the next exit. It returns a pending exit even if ctx is done.
 // Otherwise the error is the context's, or ErrClosed after Close of the reader or the
 // cache.
-func (r *ExitReader[K]) Next(ctx context.Context) (Exit[K], error) {
+func (r *ExitReader[K]) Next(ctx context.Context) (e Exit[K], err error) {
+	err = r.wait(ctx, func() (ok bool) {
+		e, ok = r.log.next()
+		return ok
+	})
+	return e, err
+}
+
+// NextAt is like Next and also returns the Position right after the exit. A reader
+// resumed from it yields the later exits, including those that are pending or already
+// yielded. Use NextAt if one goroutine reads exits and another handles them, and save
+// the returned position with the outcome of its exit. Position would skip the exits that
+// are read and not yet handled.
+//
+// The position lacks containers that Expect announces later.
+func (r *ExitReader[K]) NextAt(ctx context.Context) (e Exit[K], p ExitPosition[K], err error) {
+	err = r.wait(ctx, func() (ok bool) {
+		if e, ok = r.log.next(); ok {
+			p = r.position()
+		}
+		return ok
+	})
+	return e, p, err
+}
+
+// wait calls next, with mu locked, until an exit is pending and next takes it. The error
+// is that of Next.
+func (r *ExitReader[K]) wait(ctx context.Context, next func() (ok bool)) error {
 	for {
 		over := queue.IsClosed(r.ended) || queue.IsClosed(r.closed)
-		if e, ok := r.TryNext(); ok {
-			return e, nil
-		}
-		if over {
-			return Exit[K]{}, ErrClosed
+		r.mu.Lock()
+		ok := next()
+		r.mu.Unlock()
+		switch {
+		case ok:
+			return nil
+		case over:
+			return ErrClosed
 		}
 		select {
 		case <-r.log.wake:
 		case <-r.ended:
 		case <-r.closed:
 		case <-ctx.Done():
-			return Exit[K]{}, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }
@@ -144,22 +172,28 @@ func (r *ExitReader[K]) TryNext() (e Exit[K], ok bool) {
 
 // Position returns the reader's position. A reader resumed from it yields the exits
 // that this one has not yielded. Save it together with the outcome of each exit,
-// because an older position repeats the exit.
+// because an older position repeats the exit. If another goroutine handles the exits,
+// save the position that NextAt returns, because an exit that is yielded and not yet
+// handled is missing from Position.
 //
 // A position contains the containers shown or expected so far. One that appears later
 // and is gone before the position is resumed yields no exit, so save the position also
 // after starting a container, or use Expect.
-func (r *ExitReader[K]) Position() ExitPosition[K] { return r.position() }
+func (r *ExitReader[K]) Position() ExitPosition[K] {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.position()
+}
 
 // Expect announces a container before the Generator has seen it. If a full relist that
-// begins later does not show it, its exit is inferred.
+// begins later does not show it, its exit is inferred, with its Name and Attempt. Its
+// State is ignored.
 //
 // To learn the exit even after a crash, create the container, call Expect, save the
-// Position and then start the container. Expect is a no-op if the container's exit is
+// Position and then start the container. Do so in the goroutine that handles the exits,
+// so that the Position skips no exit. Expect is a no-op if the container's exit is
 // pending or was yielded.
-func (r *ExitReader[K]) Expect(pod K, container string) {
-	r.expect(containerRef[K]{pod, container})
-}
+func (r *ExitReader[K]) Expect(pod K, c Container) { r.expect(pod, c) }
 
 // Close ends the subscription. Pending exits can still be read.
 func (r *ExitReader[K]) Close() {

@@ -188,7 +188,7 @@ func (f *follower) read(r exitRead) {
 
 // expect tells the reader of a container that was created.
 func (f *follower) expect(pod, container string) {
-	f.reader.Expect(pod, container)
+	f.reader.Expect(pod, pleg.Container{ID: container})
 	f.expected[containerRef{pod, container}] = true
 }
 

@@ -70,6 +70,10 @@ type Container struct {
 	// container goes unnoticed, except for a PodSync if an event reports it.
 	ID    string
 	State State
+	// Name and Attempt are optional, for exits whose ExitDetails are unknown. Name is
+	// the same for every attempt, and empty if unknown. Attempt counts earlier attempts.
+	Name    string
+	Attempt int64
 }
 
 // Pod is a pod in a runtime's list. Sandboxes are listed as containers, as in the

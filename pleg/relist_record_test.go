@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-var brief = Container{"brief", StateRunning}
+var brief = Container{ID: "brief", State: StateRunning}
 
 // A container shown only by an unrecorded observation causes a PodSync when the next
 // look does not show it.
 func TestBriefContainerIsReported(t *testing.T) {
-	running, exited := Container{"p", StateRunning}, Container{"p", StateExited}
+	running, exited := Container{ID: "p", State: StateRunning}, Container{ID: "p", State: StateExited}
 	no := errors.New("no")
 	for name, seen := range map[string]func(b *bench){
 		"the status does not show it": func(b *bench) {
@@ -155,7 +155,7 @@ func TestUnknownContainersAreRememberedUpToABound(t *testing.T) {
 		t.Error("one more pod is remembered")
 	}
 	o := &observation{serial: b.serial}
-	if b.noteUnrecorded(b.pods["p"], o, []Container{{"more", StateRunning}}); b.remembered() != bound+1 {
+	if b.noteUnrecorded(b.pods["p"], o, []Container{{ID: "more", State: StateRunning}}); b.remembered() != bound+1 {
 		t.Error("one more container is remembered for having been seen")
 	}
 }
@@ -176,16 +176,16 @@ func TestLateEventReducesMissedSteps(t *testing.T) {
 	for _, state := range []State{StateCreated, StateRunning, StateExited} {
 		b.now = b.now.Add(time.Millisecond)
 		b.request("p", false)
-		b.lists(b.asks("Pod p")[0], Container{"c", state})
-		b.status(b.asks("Status p")[0], nil, Container{"c", state})
+		b.lists(b.asks("Pod p")[0], Container{ID: "c", State: state})
+		b.status(b.asks("Status p")[0], nil, Container{ID: "c", State: state})
 	}
 	counts(3, 0, 0)
 	b.noteEvents("p", map[string]rank{"c": running})
 	counts(3, 2, 0)
 	b.noteEvents("p", map[string]rank{"c": running})
 	counts(3, 2, 0)
-	b.lists(b.asks("Pod p")[0], Container{"c", StateExited})
-	b.status(b.asks("Status p")[0], nil, Container{"c", StateExited})
+	b.lists(b.asks("Pod p")[0], Container{ID: "c", State: StateExited})
+	b.status(b.asks("Status p")[0], nil, Container{ID: "c", State: StateExited})
 	period := time.Second + time.Millisecond // after the first of the steps was found
 	for _, tt := range []struct {
 		at     time.Duration
@@ -193,7 +193,7 @@ func TestLateEventReducesMissedSteps(t *testing.T) {
 	}{{period - 1, 0}, {period, 1}, {2 * period, 1}} {
 		b.now = t0.Add(tt.at)
 		b.listNow = true
-		b.lists(b.asks("Pods")[0], Container{"c", StateExited})
+		b.lists(b.asks("Pods")[0], Container{ID: "c", State: StateExited})
 		b.settled()
 		counts(3, 2, tt.missed)
 	}

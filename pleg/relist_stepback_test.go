@@ -7,7 +7,7 @@ import (
 
 // exitedPod is a bench that knows of one container, which has exited.
 func exitedPod(t *testing.T) *bench {
-	exited := Container{"p", StateExited}
+	exited := Container{ID: "p", State: StateExited}
 	b := newBench(t, true)
 	b.listNow = true
 	b.lists(b.asks("Pods")[0], exited)
@@ -23,8 +23,8 @@ func exitedPod(t *testing.T) *bench {
 func TestPodListedTwiceIsNoStepBack(t *testing.T) {
 	b := exitedPod(t)
 	b.handleResult(result[string, shown]{call: b.asks("Pods")[0], pods: []Pod[string]{
-		{"p", []Container{{"p", StateRunning}}},
-		{"p", []Container{{"p", StateExited}}},
+		{"p", []Container{{ID: "p", State: StateRunning}}},
+		{"p", []Container{{ID: "p", State: StateExited}}},
 	}}, b.now)
 	b.asks("")
 	b.settled()
@@ -37,10 +37,10 @@ func TestPodListedTwiceIsNoStepBack(t *testing.T) {
 // are not.
 func TestDroppedListIsRememberedUpToABound(t *testing.T) {
 	b := exitedPod(t)
-	pods := []Pod[string]{{"p", []Container{{"p", StateRunning}}}}
+	pods := []Pod[string]{{"p", []Container{{ID: "p", State: StateRunning}}}}
 	for i := range 5 * maxOrphans {
 		id := fmt.Sprint("other", i)
-		pods = append(pods, Pod[string]{id, []Container{{id, StateRunning}}})
+		pods = append(pods, Pod[string]{id, []Container{{ID: id, State: StateRunning}}})
 	}
 	b.handleResult(result[string, shown]{call: b.asks("Pods")[0], pods: pods}, b.now)
 	b.holds()

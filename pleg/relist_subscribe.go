@@ -31,6 +31,9 @@ func (r *relister[K, S]) subscribeExits(l *exitLog[K], now time.Time) {
 			}
 		}
 		l.take(r.newsOf(p, l, now), r.exitLimit())
+		if status := r.store.Get(p.key).Status; !isZero(status) {
+			l.setNames(p.key, status)
+		}
 	}
 }
 
@@ -49,7 +52,7 @@ func (r *relister[K, S]) newsOf(p *podRecord[K], l *exitLog[K], now time.Time) e
 			if n.ends == nil {
 				shown = exitsIn(r.store.Get(p.key).Status)
 			}
-			n.ends = append(n.ends, end[K]{exit: exitOf(ref, c.exit, c.reported >= exited, &observation{seen: []Container{{id, StateExited}}, exits: shown})})
+			n.ends = append(n.ends, end[K]{exit: exitOf(ref, c.exit, c.reported >= exited, &observation{seen: []Container{{ID: id, State: StateExited}}, exits: shown})})
 		case c.is == exited:
 			l.end(ref)
 		case c.is.live():

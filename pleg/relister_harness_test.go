@@ -57,10 +57,10 @@ func (b *bench) holds() {
 func (b *bench) answer(c call[string], pods ...string) {
 	a := result[string, shown]{call: c}
 	if c.kind == callStatus {
-		a.status = shown{{c.pod, StateRunning}}
+		a.status = shown{{ID: c.pod, State: StateRunning}}
 	}
 	for _, id := range pods {
-		a.pods = append(a.pods, Pod[string]{id, []Container{{id, StateRunning}}})
+		a.pods = append(a.pods, Pod[string]{id, []Container{{ID: id, State: StateRunning}}})
 	}
 	if c.kind == callPod && len(pods) == 0 {
 		a.err = ErrNotFound

@@ -107,9 +107,9 @@ func TestInterruptedCallsAreRepeated(t *testing.T) {
 	b.now = t1
 	b.listNow = true
 	b.handleResult(result[string, shown]{call: b.asks("Pods")[0], pods: []Pod[string]{
-		{"p", []Container{{"p", StateRunning}, {"brief", StateRunning}}},
-		{"q", []Container{{"q", StateExited}}},
-		{"r", []Container{{"r", StateRunning}}},
+		{"p", []Container{{ID: "p", State: StateRunning}, {ID: "brief", State: StateRunning}}},
+		{"q", []Container{{ID: "q", State: StateExited}}},
+		{"r", []Container{{ID: "r", State: StateRunning}}},
 	}}, b.now)
 	b.asks("Status p, Status q")
 	b.abandon()
@@ -274,7 +274,7 @@ func TestFailedLookOfAWaitedPodFailsTheRelist(t *testing.T) {
 		t.Error("the relist does not wait for p, whose look began before it")
 	}
 	b.answer(look, "p")
-	b.status(b.asks("Status p")[0], nil, Container{"p", StateRunning})
+	b.status(b.asks("Status p")[0], nil, Container{ID: "p", State: StateRunning})
 	if _, ok := b.done(); ok {
 		t.Error("the relist took a look that began before it")
 	}
@@ -300,7 +300,7 @@ func TestOldStampCausesOneMoreStatusCall(t *testing.T) {
 	b.answer(b.asks("Pod p")[0], "p")
 	old := t0.Add(time.Second + 1)
 	for _, want := range []time.Time{old, t2} {
-		b.handleResult(result[string, shown]{call: b.asks("Status p")[0], status: shown{{"p", StateRunning}}, stamp: old}, b.now)
+		b.handleResult(result[string, shown]{call: b.asks("Status p")[0], status: shown{{ID: "p", State: StateRunning}}, stamp: old}, b.now)
 		if e := b.cache.Get("p"); !e.Modified.Equal(want) {
 			t.Errorf("known as of %v, want %v", e.Modified, want)
 		}
@@ -350,7 +350,7 @@ func TestListLeavesPodsToNewerLooks(t *testing.T) {
 
 // A step back in two lists in a row is believed with the first status that shows it.
 func TestStepBackOfTwoListsIsBelieved(t *testing.T) {
-	running, exited := Container{"p", StateRunning}, Container{"p", StateExited}
+	running, exited := Container{ID: "p", State: StateRunning}, Container{ID: "p", State: StateExited}
 	b := newBench(t, true)
 	b.listNow = true
 	b.lists(b.asks("Pods")[0], exited)
@@ -371,7 +371,7 @@ func TestStepBackOfTwoListsIsBelieved(t *testing.T) {
 // A container in a list that was repeated causes a look even if the next list shows
 // nothing new, because the container may be gone.
 func TestContainerOfDroppedListCausesALook(t *testing.T) {
-	running, exited, other := Container{"p", StateRunning}, Container{"p", StateExited}, Container{"other", StateRunning}
+	running, exited, other := Container{ID: "p", State: StateRunning}, Container{ID: "p", State: StateExited}, Container{ID: "other", State: StateRunning}
 	b := newBench(t, true)
 	b.listNow = true
 	b.lists(b.asks("Pods")[0], exited)

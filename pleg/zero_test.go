@@ -23,7 +23,7 @@ type standing struct {
 
 func (s *standing) Pods(context.Context) ([]pleg.Pod[string], error) {
 	s.lists++
-	return []pleg.Pod[string]{{ID: "p", Containers: []pleg.Container{{"c", s.state}}}}, s.err
+	return []pleg.Pod[string]{{ID: "p", Containers: []pleg.Container{{ID: "c", State: s.state}}}}, s.err
 }
 
 func (s *standing) Status(context.Context, string) (string, time.Time, error) {

@@ -80,7 +80,9 @@ func (n *node) list(ctx context.Context) ([]pleg.Pod[string], error) {
 	}
 	for _, x := range c.Containers {
 		pod := at(x.PodSandboxId)
-		pod.Containers = append(pod.Containers, pleg.Container{ID: x.Id, State: containerState(x.State)})
+		pod.Containers = append(pod.Containers, pleg.Container{
+			ID: x.Id, State: containerState(x.State), Name: x.GetMetadata().GetName(), Attempt: int64(x.GetMetadata().GetAttempt()),
+		})
 	}
 	return pods, nil
 }

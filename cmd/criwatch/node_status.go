@@ -30,7 +30,9 @@ func (s *status) Containers() []pleg.Container {
 		list = append(list, pleg.Container{ID: s.sandbox.Id, State: sandboxState(s.sandbox.State)})
 	}
 	for _, c := range s.containers {
-		list = append(list, pleg.Container{ID: c.Id, State: containerState(c.State)})
+		list = append(list, pleg.Container{
+			ID: c.Id, State: containerState(c.State), Name: c.GetMetadata().GetName(), Attempt: int64(c.GetMetadata().GetAttempt()),
+		})
 	}
 	return list
 }

@@ -83,6 +83,29 @@ func TestPodsListsSandboxesAsContainers(t *testing.T) {
 	}
 }
 
+// Lists and statuses give containers the name and attempt that their exits have.
+func TestContainersHaveNamesAndAttempts(t *testing.T) {
+	f := newFake(t)
+	n := nodeOf(t, f)
+	f.runPod("a")
+	f.start("a", "a1")
+	pods, err := n.Pods(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, _, err := n.Status(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exit := exitDetails(st.containers[0])
+	want := []pleg.Container{{ID: "a", State: pleg.StateRunning}, {ID: "a1", State: pleg.StateRunning, Name: "name-a1", Attempt: 2}}
+	for _, got := range [][]pleg.Container{pods[0].Containers, st.Containers()} {
+		if diff := cmp.Diff(want, got); diff != "" || got[1].Name != exit.Name || got[1].Attempt != exit.Attempt {
+			t.Errorf("the exit has %+v (-want +got):\n%s", exit, diff)
+		}
+	}
+}
+
 // A container that appears between the two lists brings its sandbox along; one whose
 // sandbox went between them is seen without it.
 func TestPodsChangedBetweenTheListsAreSeen(t *testing.T) {

@@ -176,10 +176,7 @@ func (l *crashLoop) exited(e pleg.Exit[string]) {
 	if !ok || entry == nil {
 		return
 	}
-	exit := backoff.Exit{
-		Run: e.Details.Attempt + 1, Code: e.Details.Code, Reason: e.Details.Reason,
-		Started: e.Details.Started, Finished: e.Details.Finished,
-	}
+	exit := e.Backoff(e.Details.Attempt + 1)
 	t := l.task(k, e.Pod)
 	order := l.compareSandboxes(e.Pod, t.sandbox)
 	if order < 0 {

@@ -31,8 +31,13 @@ type Status struct {
 	Ended   map[string]pleg.ExitDetails // exits by container id
 }
 
-// Containers implements pleg.ContainerLister.
-func (s *Status) Containers() []pleg.Container { return s.Listed }
+// Containers implements pleg.ContainerLister. It returns none for a nil Status.
+func (s *Status) Containers() []pleg.Container {
+	if s == nil {
+		return nil
+	}
+	return s.Listed
+}
 
 // Exits implements pleg.ExitLister.
 func (s *Status) Exits() iter.Seq2[string, pleg.ExitDetails] { return maps.All(s.Ended) }
@@ -127,14 +132,21 @@ func (r *Runtime[K]) SetClock(c clock.Clock) { r.clock = c }
 // now returns the clock's wall time.
 func (r *Runtime[K]) now() time.Time { return r.clock.Now().Round(0) }
 
-// Create adds a container, and the pod with its first container. The id must be new to
-// the pod; see Faults.Reuse.
+// Create adds a container without a name, and the pod with its first container. The id
+// must be new to the pod; see Faults.Reuse.
 func (r *Runtime[K]) Create(id K, container string) bool {
-	return r.change(id, container, func(p *pod, i int) bool {
-		if i >= 0 || r.everHad(id, container) && !r.reuse() {
+	return r.CreateContainer(id, pleg.Container{ID: container})
+}
+
+// CreateContainer is like Create for a container with a name and an attempt, which its
+// exit has, too. Its State is ignored.
+func (r *Runtime[K]) CreateContainer(id K, c pleg.Container) bool {
+	c.State = pleg.StateCreated
+	return r.change(id, c.ID, func(p *pod, i int) bool {
+		if i >= 0 || r.everHad(id, c.ID) && !r.reuse() {
 			return false
 		}
-		p.containers = append(p.containers, pleg.Container{ID: container, State: pleg.StateCreated})
+		p.containers = append(p.containers, c)
 		return true
 	}, pleg.RuntimeEventCreated)
 }
@@ -165,22 +177,22 @@ func (r *Runtime[K]) ExitCode(id K, container string, code int32) bool {
 	if code == 0 {
 		reason = "Completed"
 	}
-	return r.exit(id, container, func(p *pod) pleg.ExitDetails {
-		return pleg.ExitDetails{Code: code, Reason: reason, Started: p.started[container], Finished: r.now()}
+	return r.exit(id, container, func(p *pod, c pleg.Container) pleg.ExitDetails {
+		return pleg.ExitDetails{Name: c.Name, Attempt: c.Attempt, Code: code, Reason: reason, Started: p.started[c.ID], Finished: r.now()}
 	})
 }
 
 // ExitWith is like Exit with the given details.
 func (r *Runtime[K]) ExitWith(id K, container string, d pleg.ExitDetails) bool {
-	return r.exit(id, container, func(*pod) pleg.ExitDetails { return d })
+	return r.exit(id, container, func(*pod, pleg.Container) pleg.ExitDetails { return d })
 }
 
-func (r *Runtime[K]) exit(id K, container string, details func(p *pod) pleg.ExitDetails) bool {
+func (r *Runtime[K]) exit(id K, container string, details func(*pod, pleg.Container) pleg.ExitDetails) bool {
 	return r.change(id, container, func(p *pod, i int) bool {
 		if !move(p, i, pleg.StateExited) {
 			return false
 		}
-		d := details(p)
+		d := details(p, p.containers[i])
 		p.end(container, &d)
 		return true
 	}, pleg.RuntimeEventStopped)
