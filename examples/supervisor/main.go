@@ -1,0 +1,120 @@
+//go:build linux || darwin
+
+// Command supervisor FOLDER [NAME COMMAND]… keeps commands running, even if killed by -9.
+package main
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/statuscache"
+	"github.com/restartkit/restart/statefile"
+)
+
+var curve = backoff.ReducedCrashLoop()
+var rules = backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, Rules: backoff.Rules{
+	{Name: "killed", Action: backoff.ActionRestart, Signals: []string{"SIGKILL"}, Limit: 5, Window: time.Hour}}}
+
+type runs struct{} // a pleg.Runtime: each run is a pod with one container
+
+func (r runs) Pods(ctx context.Context) (pods []pleg.Pod[string], err error) {
+	for _, id := range must(filepath.Glob("[0-9]*.*")) {
+		s, _, _ := r.Status(ctx, id)
+		pods = append(pods, pleg.Pod[string]{ID: id, Containers: []pleg.Container{{ID: id, State: s.state}}})
+	}
+	return pods, nil
+}
+
+type status struct { // a pleg.ExitLister
+	state pleg.State
+	exits map[string]pleg.ExitDetails
+}
+
+func (s status) Exits() iter.Seq2[string, pleg.ExitDetails] { return maps.All(s.exits) }
+
+func (runs) Status(_ context.Context, id string) (s status, _ time.Time, err error) {
+	file, err := os.Open(id)
+	if err != nil {
+		return s, time.Time{}, pleg.ErrNotFound
+	}
+	defer file.Close()
+	locked := syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
+	started, exit := int64(0), pleg.ExitDetails{Code: 137, Finished: must(file.Stat()).ModTime()}
+	switch lines, _ := fmt.Fscan(file, &started, &exit.Code); {
+	case lines > 0 && locked:
+		s.state = pleg.StateRunning
+	case lines > 0:
+		exit.Started = time.Unix(started, 0)
+		s = status{pleg.StateExited, map[string]pleg.ExitDetails{id: exit}}
+	case !locked: // with the lock, it may be about to start
+		s.state = pleg.StateCreated
+	}
+	return s, time.Time{}, nil
+}
+
+func main() {
+	must(0, os.Chdir(os.Args[1]))
+	restarter := must(backoff.NewRestarter(curve, backoff.RestarterOptions[string]{}))
+	var position *pleg.ExitPosition[string]
+	must(statefile.Load("state.json", &[2]any{restarter, &position}))
+	gen := must(pleg.NewGenerator(runs{}, nil, statuscache.New[string](statuscache.Options[status]{}), pleg.GeneratorOptions{RelistPeriod: 50 * time.Millisecond}))
+	reader := must(gen.ExitReader(pleg.ExitOptions[string]{Resume: position}))
+	go gen.Run(context.Background())
+	commands := map[string]string{}
+	start := func(name string) {
+		last, _ := restarter.State(name)
+		id := fmt.Sprint(last.Last.Run+1, ".", name)
+		file := must(os.OpenFile(id, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600))
+		defer file.Close()
+		if s, _, _ := (runs{}).Status(context.Background(), id); s.state == pleg.StateCreated {
+			reader.Expect(id, pleg.Container{ID: id})
+			must(0, statefile.Save("state.json", [2]any{restarter, reader.Position()}))
+			must(0, syscall.Flock(int(file.Fd()), syscall.LOCK_EX))
+			// The run keeps the lock on its file, and writes there its start and its exit code.
+			cmd := exec.Command("sh", "-c", `date +%s >&3; sh -c "$1"; echo $? >&3`, "sh", commands[name])
+			cmd.Env, cmd.ExtraFiles = append(os.Environ(), "RUN="+id), []*os.File{file}
+			must(0, cmd.Start())
+			go cmd.Wait()
+		} else if s.state > pleg.StateCreated {
+			restarter.Started(name, last.Last.Run+1)
+		}
+	}
+	for i := 3; i < len(os.Args); i += 2 {
+		commands[os.Args[i-1]] = os.Args[i]
+	}
+	for ; ; time.Sleep(50 * time.Millisecond) {
+		for e, ok := reader.TryNext(); ok; e, ok = reader.TryNext() {
+			run, name := int64(0), ""
+			fmt.Sscanf(e.Container, "%d.%s", &run, &name)
+			fmt.Println(name+":", restarter.Exited(name, rules, e.Backoff(run)).Reason(rules, e.Backoff(run)))
+			must(0, statefile.Save("state.json", [2]any{restarter, reader.Position()}))
+			os.Remove(e.Container)
+		}
+		for name := range commands {
+			if _, known := restarter.State(name); !known {
+				start(name)
+			}
+		}
+		for name, d := range restarter.Due(time.Now()) {
+			if d.Remaining(time.Now()) == 0 {
+				start(name)
+			}
+		}
+	}
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
