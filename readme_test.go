@@ -80,6 +80,16 @@ func TestReadmeProgramsPrintWhatStandsBelow(t *testing.T) {
 	}
 }
 
+// README shows a part of examples/supervisor as it is.
+func TestReadmeShowsTheSupervisor(t *testing.T) {
+	flat := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	_, rest, _ := strings.Cut(readText(t, "README.md"), "```golang\n")
+	core, _, _ := strings.Cut(rest, "```")
+	if program := readText(t, "examples/supervisor/main.go"); len(core) < 100 || !strings.Contains(flat(program), flat(core)) {
+		t.Errorf("not in examples/supervisor/main.go:\n%s", core)
+	}
+}
+
 // Every example is one short file, and prints what its comment says.
 func TestExamplesPrintWhatTheySay(t *testing.T) {
 	dir := t.TempDir()

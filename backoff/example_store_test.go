@@ -2,52 +2,13 @@ package backoff_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/statefile"
 )
-
-// fileStore keeps a Restarter in a file, which always holds the old state or the new
-// one, even after a power failure. Only one program at a time may use it.
-type fileStore struct{ path string }
-
-func (s fileStore) load(r *backoff.Restarter[string]) error {
-	text, err := os.ReadFile(s.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the first time
-	}
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, r)
-}
-
-func (s fileStore) save(r *backoff.Restarter[string]) error {
-	text, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	next, err := os.OpenFile(s.path+".next", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = next.Write(text)
-	if err = errors.Join(err, next.Sync(), next.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(next.Name(), s.path); err != nil {
-		return err
-	}
-	folder, err := os.Open(filepath.Dir(s.path)) // so that the new name lasts, too
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
-}
 
 // A program loads the state from a file at its start and saves it before each restart.
 func ExampleRestarter_UnmarshalJSON() {
@@ -57,7 +18,7 @@ func ExampleRestarter_UnmarshalJSON() {
 		return
 	}
 	defer os.RemoveAll(folder)
-	store := fileStore{filepath.Join(folder, "restarts.json")}
+	file := filepath.Join(folder, "restarts.json")
 	clock := newClock()
 	for run := range int64(3) { // three processes, one after the other
 		r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: clock})
@@ -65,13 +26,13 @@ func ExampleRestarter_UnmarshalJSON() {
 			fmt.Println(err)
 			return
 		}
-		if err := store.load(r); err != nil {
+		if _, err := statefile.Load(file, r); err != nil {
 			fmt.Println(err)
 			return
 		}
 		d := r.Exited("web", backoff.ExitPolicy{}, backoff.Exit{Run: run + 1, Code: 1, Finished: clock.Now()})
 		fmt.Println(d.Failures, d.Delay)
-		if err := store.save(r); err != nil {
+		if err := statefile.Save(file, r); err != nil {
 			fmt.Println(err)
 		}
 	}

@@ -173,7 +173,7 @@ func TestRetryErrorSaysWhy(t *testing.T) {
 	stop(io.ErrUnexpectedEOF)
 	for want, run := range map[string]func(context.Context) error{
 		"gave up after 3 attempts: busy": func(ctx context.Context) error { return backoff.Retry(ctx, p, fail, backoff.RetryOptions{Attempts: 3}) },
-		"gave up after 1 attempt: busy":        func(ctx context.Context) error { return backoff.Retry(ctx, p, fail, backoff.RetryOptions{Attempts: 1}) },
+		"gave up after 1 attempt: busy":  func(ctx context.Context) error { return backoff.Retry(ctx, p, fail, backoff.RetryOptions{Attempts: 1}) },
 		"permanent error after 1 attempt: busy": func(ctx context.Context) error {
 			return backoff.Retry(ctx, p, func(context.Context) error { return backoff.Permanent(errBusy) })
 		},

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/internal/spelling"
 	"github.com/restartkit/restart/cmd/internal/statefolder"
+	"github.com/restartkit/restart/internal/spelling"
 )
 
 // verbs are the requests that a user can send to a running supervise.

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/restartkit/restart/internal/spelling"
 	"github.com/restartkit/restart/cmd/internal/terminal"
+	"github.com/restartkit/restart/internal/spelling"
 )
 
 // Set holds the flags of a program. It is not safe for concurrent use.
