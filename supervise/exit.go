@@ -123,7 +123,7 @@ func exitOf(err error) (e backoff.Exit, permanent bool) {
 	e.Code, e.Reason = 1, ReasonError
 	permanent, e.RetryAfter = backoff.Marks(err)
 	switch {
-	case errors.As(err, &nested): // what happened further down is not this goroutine's exit
+	case errors.As(err, &nested): // not this goroutine's own exit
 		e.Reason = ReasonGiveUp
 	case errors.As(err, &exit):
 		e.Code = exit.Code

@@ -48,8 +48,8 @@ type Options struct {
 
 	Clock clock.Clock    // nil means the real clock
 	Rand  func() float64 // in [0, 1), as in backoff.RestarterOptions; must not use the Supervisor
-	// Notify is called with every exit, by the goroutine that has exited and before it
-	// waits for its restart, so several calls may run at once. A panic in it is not
+	// Notify is called with every exit, by the goroutine concerned before it waits for its
+	// restart, so several calls may run at once. A panic in it is not
 	// recovered. If it calls runtime.Goexit, the goroutine ends for good.
 	Notify func(Event)
 }
@@ -63,13 +63,13 @@ func defaultPolicy() backoff.Policy {
 // ErrStopped is returned by Go after a stop.
 var ErrStopped = errors.New("the supervisor has been stopped")
 
-// A Supervisor runs functions in goroutines of their own and calls them again after they
-// exit, as their rules decide. Add functions with Go, then call Run or Wait, or Stop.
+// A Supervisor runs each function in its own goroutine and calls it again after an exit,
+// as its rules decide. Add functions with Go, then call Run or Wait, or Stop.
 //
 // Invariants:
 //
 //  1. a function is never running twice
-//  2. names of goroutines that have not ended are unique
+//  2. names of live goroutines are unique, where a live goroutine may run or wait
 //  3. after a stop has begun, no function is called
 //  4. when Wait returns, no goroutine of the Supervisor is left
 //
@@ -82,14 +82,14 @@ type Supervisor struct {
 	restarter *backoff.Restarter[string]
 
 	mu       sync.Mutex
-	workers  map[string]*worker // those that have not ended
+	workers  map[string]*worker // live ones
 	ran      bool               // Run has been called
 	last     int                // number of the last one added
 	live     int                // goroutines
 	idle     chan struct{}      // closed while live is 0
 	stopping chan struct{}      // closed by the first stop
 	failures []error            // at most maxFailures
-	dropped  int                // failures that were not kept
+	dropped  int                // failures beyond maxFailures
 }
 
 // maxFailures bounds the failures that Wait and Run return, since a program can keep
@@ -128,9 +128,9 @@ func New(o Options) (*Supervisor, error) {
 // at once; for a stop in order, pass a context that outlives them, as in the example of
 // the package.
 //
-// Go returns an error wrapping ErrStopped after a stop, also by a failure that escalated;
-// Wait returns that. It returns the error of a ctx that is done, field.Errors with the
-// mistakes in rules, or an error if f is nil or the name is empty or in use. Rules with
+// After a stop, or a failure that escalated, Go returns an error wrapping ErrStopped. It
+// also returns an error if ctx is done, f is nil, or the name is empty or in use, and one
+// wrapping field.Errors if rules have mistakes. Rules with
 // ActionRestartAll are mistakes. Do not change rules afterwards.
 func (s *Supervisor) Go(ctx context.Context, name string, rules backoff.ExitPolicy, f func(context.Context) error) error {
 	if err := s.add(ctx, name, rules, f); err != nil {
@@ -183,9 +183,9 @@ func validate(rules backoff.ExitPolicy) error {
 	return errs.Err()
 }
 
-// Wait waits until all goroutines have ended for good. It returns their failures joined,
-// oldest first, each a *GiveUpError, the first 100 of them and the number of others. It is
-// nil if all ended without an error or were stopped.
+// Wait waits until all goroutines have ended for good. It returns the first 100 failures,
+// each a *GiveUpError, joined with the number of others, or nil if all goroutines ended
+// without an error or were stopped.
 func (s *Supervisor) Wait() error {
 	s.mu.Lock()
 	idle := s.idle
@@ -195,10 +195,10 @@ func (s *Supervisor) Wait() error {
 }
 
 // Run waits until ctx is done, all goroutines have ended, or a stop has begun. Then it
-// stops the goroutines left, as Stop does, waiting for each at most StopTimeout. It
-// returns the failures that Wait returns and the error of the stop, joined, and nil if
-// there are none. A stop or a failure before the call has the same effect. If Run was
-// called before, it returns an error wrapping backoff.Permanent.
+// stops the remaining goroutines, as Stop does, waiting for each at most StopTimeout. It
+// returns the errors of Wait and of the stop, joined, or nil. A stop or an escalated
+// failure before the call has the same effect. A second call returns an error wrapping
+// backoff.Permanent.
 func (s *Supervisor) Run(ctx context.Context) error {
 	s.mu.Lock()
 	idle, again := s.idle, s.ran
@@ -226,17 +226,17 @@ func (s *Supervisor) failed() error {
 	return errors.Join(failures...)
 }
 
-// State describes a goroutine, for display. The zero value describes one that has not
-// started.
+// State describes a goroutine, for display. The zero value describes one before its
+// first call.
 type State struct {
 	Run     int64 // number of calls of the function so far
 	Running bool  // whether the last one has not returned yet
 	Last    Event // the last exit; its Decision.NotBefore is when a restart is due
 }
 
-// All yields the goroutines that have not ended for good, by name and in the order of
-// their Go, as they were when the loop began. After a Stop that failed, they are those
-// that have not stopped. The loop may use the Supervisor.
+// All yields the live goroutines by name, in the order of their Go, as they were when the
+// loop began. After a failed Stop, these are the goroutines still running. The loop may
+// use the Supervisor.
 func (s *Supervisor) All() iter.Seq2[string, State] {
 	return func(yield func(string, State) bool) {
 		s.mu.Lock()

@@ -7,8 +7,8 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// A worker is a function under supervision. Each call has a goroutine of its own, which
-// also waits for the next call, because runtime.Goexit ends the goroutine that calls it.
+// A worker is a function under supervision. Each call has its own goroutine, which also
+// waits for the next call, because runtime.Goexit ends the calling goroutine.
 type worker struct {
 	name   string
 	number int // order of Go
@@ -24,11 +24,11 @@ type worker struct {
 	failure *GiveUpError // set before it ends for good with a failure
 }
 
-// run calls the function of w once, waits until it is to be called again, and starts the
-// goroutine that does so. Otherwise w ends for good.
+// run calls the function of w once. If it restarts, run waits for the restart and starts
+// the goroutine of the next call. Otherwise w ends for good.
 func (s *Supervisor) run(w *worker) {
 	again := false
-	defer func() { // also if Notify ends the goroutine
+	defer func() { // runs even if Notify ends the goroutine
 		if again {
 			go s.run(w)
 		} else {
@@ -57,7 +57,7 @@ func (s *Supervisor) run(w *worker) {
 	e.Err, e.Exit, permanent = err, exit, marked
 }
 
-// begin reports whether the function of w is to be called, and counts the call.
+// begin counts a call of the function of w, or returns false if w was stopped.
 func (s *Supervisor) begin(w *worker) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *Supervisor) begin(w *worker) bool {
 	return true
 }
 
-// exited decides about an exit and reports whether w is to be restarted.
+// exited decides about an exit and reports whether w restarts.
 func (s *Supervisor) exited(w *worker, e Event, permanent bool) bool {
 	s.mu.Lock()
 	e.Exit.Run = w.state.Run
@@ -119,7 +119,7 @@ func (s *Supervisor) end(w *worker) {
 	w.cancel()
 	close(w.ended)
 	if escalates {
-		_ = s.stop(context.Background(), s.beginStop()) // Run and Stop report what did not stop
+		_ = s.stop(context.Background(), s.beginStop()) // Run and Stop report the goroutines left
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

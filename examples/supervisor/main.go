@@ -24,7 +24,7 @@ var curve = backoff.ReducedCrashLoop()
 var rules = backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, Rules: backoff.Rules{
 	{Name: "killed", Action: backoff.ActionRestart, Signals: []string{"SIGKILL"}, Limit: 5, Window: time.Hour}}}
 
-type runs struct{} // a pleg.Runtime: each run is a pod with one container
+type runs struct{} // a pleg.Runtime whose pods are runs, with one container each
 
 func (r runs) Pods(ctx context.Context) (pods []pleg.Pod[string], err error) {
 	for _, id := range must(filepath.Glob("[0-9]*.*")) {
