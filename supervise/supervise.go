@@ -69,7 +69,7 @@ var ErrStopped = errors.New("the supervisor has been stopped")
 // Invariants:
 //
 //  1. a function is never running twice
-//  2. names of live goroutines are unique, where a live goroutine may run or wait
+//  2. live goroutines, which run or wait, have different names
 //  3. after a stop has begun, no function is called
 //  4. when Wait returns, no goroutine of the Supervisor is left
 //
