@@ -1,12 +1,13 @@
 //go:build linux || darwin
 
-// Command supervisor FOLDER [NAME COMMAND]… keeps commands running, even if killed by -9.
+// Command supervisor FOLDER NAME COMMAND… keeps commands running, even if killed by -9.
 package main
 
 import (
 	"context"
 	"fmt"
 	"iter"
+	"log"
 	"maps"
 	"os"
 	"os/exec"
@@ -48,12 +49,12 @@ func (runs) Status(_ context.Context, id string) (s status, _ time.Time, err err
 	}
 	defer file.Close()
 	locked := syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
-	started, exit := int64(0), pleg.ExitDetails{Code: 137, Finished: must(file.Stat()).ModTime()}
-	switch lines, _ := fmt.Fscan(file, &started, &exit.Code); {
+	started, code := int64(0), int32(137) // unless it wrote another one
+	switch lines, _ := fmt.Fscan(file, &started, &code); {
 	case lines > 0 && locked:
 		s.state = pleg.StateRunning
 	case lines > 0:
-		exit.Started = time.Unix(started, 0)
+		exit := pleg.ExitDetails{Code: code, Started: time.Unix(started, 0), Finished: must(file.Stat()).ModTime()}
 		s = status{pleg.StateExited, map[string]pleg.ExitDetails{id: exit}}
 	case !locked: // with the lock, it may be about to start
 		s.state = pleg.StateCreated
@@ -62,7 +63,9 @@ func (runs) Status(_ context.Context, id string) (s status, _ time.Time, err err
 }
 
 func main() {
-	must(0, os.Chdir(os.Args[1]))
+	if len(os.Args) < 4 || len(os.Args)%2 != 0 || os.Chdir(os.Args[1]) != nil {
+		log.Fatal("usage: supervisor FOLDER NAME COMMAND [NAME COMMAND]…; FOLDER must exist")
+	}
 	restarter := must(backoff.NewRestarter(curve, backoff.RestarterOptions[string]{}))
 	var position *pleg.ExitPosition[string]
 	must(statefile.Load("state.json", &[2]any{restarter, &position}))
@@ -79,9 +82,9 @@ func main() {
 			reader.Expect(id, pleg.Container{ID: id})
 			must(0, statefile.Save("state.json", [2]any{restarter, reader.Position()}))
 			must(0, syscall.Flock(int(file.Fd()), syscall.LOCK_EX))
-			// The run keeps the lock on its file, and writes there its start and its exit code.
 			cmd := exec.Command("sh", "-c", `date +%s >&3; sh -c "$1"; echo $? >&3`, "sh", commands[name])
-			cmd.Env, cmd.ExtraFiles = append(os.Environ(), "RUN="+id), []*os.File{file}
+			cmd.Env, cmd.ExtraFiles = append(os.Environ(), "RUN="+id), []*os.File{file} // fd 3, which holds the lock
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			must(0, cmd.Start())
 			go cmd.Wait()
 		} else if s.state > pleg.StateCreated {
@@ -93,19 +96,16 @@ func main() {
 	}
 	for ; ; time.Sleep(50 * time.Millisecond) {
 		for e, ok := reader.TryNext(); ok; e, ok = reader.TryNext() {
-			run, name := int64(0), ""
-			fmt.Sscanf(e.Container, "%d.%s", &run, &name)
-			fmt.Println(name+":", restarter.Exited(name, rules, e.Backoff(run)).Reason(rules, e.Backoff(run)))
+			var run int64
+			fmt.Sscanf(e.Container, "%d.%s", &run, &e.Pod)
+			fmt.Println(e.Pod+":", restarter.Exited(e.Pod, rules, e.Backoff(run)).Reason(rules, e.Backoff(run)))
 			must(0, statefile.Save("state.json", [2]any{restarter, reader.Position()}))
 			os.Remove(e.Container)
 		}
+		due := maps.Collect(restarter.Due(time.Now()))
 		for name := range commands {
-			if _, known := restarter.State(name); !known {
-				start(name)
-			}
-		}
-		for name, d := range restarter.Due(time.Now()) {
-			if d.Remaining(time.Now()) == 0 {
+			d, pending := due[name]
+			if _, known := restarter.State(name); !known || pending && d.Remaining(time.Now()) == 0 {
 				start(name)
 			}
 		}
@@ -114,7 +114,7 @@ func main() {
 
 func must[T any](value T, err error) T {
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 	return value
 }
