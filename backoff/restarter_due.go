@@ -25,7 +25,8 @@ func (r *Restarter[K]) Started(key K, run int64) {
 // Due yields every restart that was decided but not Started, soonest first, including
 // those still waiting at now; see Decision.Remaining. Pass the clock's time as now.
 // Call Due after loading a state, because a crash may have prevented restarts already
-// decided. The sequence is a snapshot; the loop may use the Restarter.
+// decided. GC forgets them like other keys. The sequence is a snapshot; the loop may use
+// the Restarter.
 func (r *Restarter[K]) Due(now time.Time) iter.Seq2[K, Decision] {
 	return func(yield func(K, Decision) bool) {
 		type restart struct {
@@ -50,7 +51,7 @@ func (r *Restarter[K]) Due(now time.Time) iter.Seq2[K, Decision] {
 }
 
 // pending returns the decision about key if its restart is pending. NotBefore is
-// corrected if the clock was set back since.
+// corrected if the clock was set since.
 func (r *Restarter[K]) pending(key K) (d Decision, ok bool) {
 	shard, hash, clockTime, now := r.lock(key)
 	defer shard.mu.Unlock()
@@ -59,17 +60,26 @@ func (r *Restarter[K]) pending(key K) (d Decision, ok bool) {
 		return Decision{}, false
 	}
 	d = h.decision
-	d.NotBefore = earlier(d.NotBefore, clockTime.Round(0).Add(max(subtract(h.due, now), 0)))
+	if left := h.remaining(now); left > 0 {
+		d.NotBefore = clockTime.Round(0).Add(left)
+	} else {
+		d.NotBefore = earlier(d.NotBefore, clockTime.Round(0))
+	}
 	return d, true
 }
 
 // Start takes a turn under Rate for a start of key that is not a restart, such as its
-// first, and returns the time until that turn, or 0 without a Rate. If a restart is
-// pending, Start only returns Remaining. Call Start once for each such start.
+// first, and returns the time until that turn, or 0 without a Rate. Call it once for each
+// such start. If a restart is pending, Start returns Remaining. A restored restart whose
+// wait was already over has no turn; Start gives it one.
 func (r *Restarter[K]) Start(key K) time.Duration {
-	shard, hash, _, now := r.lock(key)
+	shard, hash, clockTime, now := r.lock(key)
 	defer shard.mu.Unlock()
 	if h, ok := lookup(shard, hash, key); ok && h.pending() {
+		if !h.booked {
+			h.due = max(h.due, now)
+			r.book(h, h.last.finished(clockTime), clockTime, now)
+		}
 		return h.remaining(now)
 	}
 	if r.bucket == nil {

@@ -1,13 +1,12 @@
 package backoff_test
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"context"
 
 	"github.com/restartkit/restart/backoff"
 	"k8s.io/utils/clock"
@@ -155,4 +154,71 @@ func TestWaitNeedsNoTimersOfTheClock(t *testing.T) {
 			t.Errorf("a context that is done: %v", err)
 		}
 	})
+}
+
+// After a downtime, Start gives each restart that Due yields its turn under Rate.
+func TestStartGivesOverdueRestartsTheirTurns(t *testing.T) {
+	c := fakeClock()
+	o := backoff.RestarterOptions[int]{Clock: c, Rate: 1, Burst: 2}
+	r, err := backoff.NewRestarter(backoff.CrashLoop(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key := range 10 {
+		r.Exited(key, backoff.ExitPolicy{}, backoff.Exit{Run: 1, Code: 1})
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step(c, time.Hour)
+	if r, err = backoff.NewRestarter(backoff.CrashLoop(), o); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, r); err != nil {
+		t.Fatal(err)
+	}
+	i := 0
+	for key := range r.Due(c.Now()) {
+		want := max(time.Duration(i-1)*second, 0)
+		if got := r.Start(key); got != want || r.Start(key) != want || r.Remaining(key) != want {
+			t.Errorf("restart %d after %v, want %v", i, got, want)
+		}
+		i++
+	}
+	if i != 10 || r.Turns() != 8 {
+		t.Errorf("%d restarts, %d turns to come", i, r.Turns())
+	}
+}
+
+// Due shows the time left by the clock, however that was set.
+func TestDueFollowsASetClock(t *testing.T) {
+	for _, set := range []time.Duration{-time.Hour, -3 * second, 3 * second, time.Hour} {
+		c := backoff.NewSystemClock()
+		r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
+		r.Exited("a", backoff.ExitPolicy{}, backoff.Exit{Run: 1, Code: 1})
+		c.Elapsed += 4 * second
+		c.Set = set
+		for _, d := range r.Due(c.Now()) {
+			if got := d.Remaining(c.Wall()); got != 6*second || r.Remaining("a") != 6*second {
+				t.Errorf("set by %v: %v left, want %v", set, got, r.Remaining("a"))
+			}
+		}
+	}
+}
+
+// A clock set back while the Restarter runs lengthens no stored wait.
+func TestStateAfterClockWasSetBack(t *testing.T) {
+	c := fakeClock()
+	o := backoff.RestarterOptions[string]{Clock: c}
+	r := newRestarter(t, backoff.CrashLoop(), o)
+	r.Exited("a", backoff.ExitPolicy{}, crash(1, t0, 0))
+	step(c, 4*second)
+	r.Remaining("a")
+	step(c, -3*second)
+	s, _ := r.State("a")
+	other := newRestarter(t, backoff.CrashLoop(), o)
+	if err := other.Restore("a", s); err != nil || other.Remaining("a") != 6*second || r.Remaining("a") != 6*second {
+		t.Errorf("%v: %v left of %v", err, other.Remaining("a"), r.Remaining("a"))
+	}
 }

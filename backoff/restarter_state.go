@@ -48,9 +48,7 @@ func (r *Restarter[K]) State(key K) (RestarterState, bool) {
 	}
 	d := &state.Decision
 	d.RuleName = storableText(d.RuleName)
-	if d.NotBefore = storable(d.NotBefore); d.NotBefore.After(clockTime.Add(d.Delay)) {
-		d.NotBefore = clockTime.Add(h.remaining(now))
-	}
+	d.NotBefore = earlier(storable(d.NotBefore), clockTime.Add(max(subtract(h.due, now), 0)))
 	for _, n := range h.counts {
 		name := storableText(n.name)
 		if len(state.Rules) == maxRules || name != "" && slices.ContainsFunc(state.Rules, func(o RuleState) bool { return o.Name == name }) {
@@ -121,8 +119,8 @@ func (r *Restarter[K]) All() iter.Seq2[K, RestarterState] {
 }
 
 // Restore sets the state of key to s. A Delay above the current policy's Max is lowered
-// to Max, unless it comes from a rule's curve. A pending restart takes a new turn under
-// Rate, regardless of restarts before s was stored.
+// to Max, unless it comes from a rule's curve. A restart whose wait is not over takes a
+// new turn under Rate, regardless of restarts before s was stored; see Start for others.
 //
 // Times later than the clock are lowered to the clock's time, but a NotBefore only to
 // Delay after it; Lowered counts them. With the option RefuseFuture, such times are

@@ -13,8 +13,10 @@ import (
 // RetryOptions limits a Retry. The zero value sets no limits.
 type RetryOptions struct {
 	Attempts int           // maximum number of calls; 0 means no limit
-	Elapsed  time.Duration // no call starts later than this after the first one; 0 means no limit
-	Timeout  time.Duration // of each call's context, on the real clock; 0 means none
+	Elapsed  time.Duration // no call is due later than this after the first one; 0 means no limit
+	// Timeout limits each call's context, on the real clock; 0 means none. The context
+	// also ends with the call, so read a response's body within it.
+	Timeout time.Duration
 	// Permanent reports whether an error without the mark of the function Permanent is
 	// permanent, too; nil means that none is.
 	Permanent func(error) bool
@@ -239,7 +241,9 @@ func Marks(err error) (permanent bool, after time.Duration) {
 	case *permanentError:
 		permanent = true
 	case *RetryError:
-		permanent = e.Permanent
+		permanent, after = Marks(e.Last)
+		p, a := Marks(e.Context)
+		return e.Permanent || permanent || p, max(after, a)
 	case retryAfterError:
 		after = time.Duration(e)
 	}

@@ -26,7 +26,8 @@ type Exit[K comparable] struct {
 	Source    ExitSource `json:"source"`
 	Known     bool       `json:"known,omitempty"` // Details came from an ExitLister
 	// Details are zero if not Known, except for Name and Attempt, which then are those
-	// of the Container in lists and Expect.
+	// of the Container in Expect, and in the lists and the statuses with containers seen
+	// since the reader was made.
 	Details ExitDetails `json:"details,omitzero"`
 	// Lost counts the exits dropped before this one because the reader fell behind.
 	Lost int `json:"lost,omitempty"`

@@ -1,6 +1,8 @@
 package pleg_test
 
 import (
+	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +10,7 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // An exit without details has the name and attempt of its container, from a list, from
@@ -122,5 +125,45 @@ func TestExitForBackoff(t *testing.T) {
 			backoff.Exit{Run: 4, Code: 137, Reason: "ContainerStatusUnknown"}},
 	} {
 		equal(t, "exit", tt.exit.Backoff(tt.exit.Details.Attempt+1), tt.want)
+	}
+}
+
+// namedOnly is a status that lists containers with their names, but not their exits.
+type namedOnly []pleg.Container
+
+func (n namedOnly) Containers() []pleg.Container { return n }
+
+// onePod is a runtime with the pod p.
+type onePod struct{ containers namedOnly }
+
+func (r *onePod) Pods(context.Context) ([]pleg.Pod[string], error) {
+	return []pleg.Pod[string]{{ID: "p", Containers: r.containers}}, nil
+}
+
+func (r *onePod) Status(context.Context, string) (namedOnly, time.Time, error) {
+	return slices.Clone(r.containers), time.Time{}, nil
+}
+
+// A reader made after an exit takes the name from the cached status.
+func TestPastExitHasItsName(t *testing.T) {
+	rt := &onePod{namedOnly{{ID: "a", Name: "web", Attempt: 3, State: pleg.StateRunning}}}
+	cache := statuscache.New[string](statuscache.Options[namedOnly]{})
+	defer cache.Close()
+	gen, err := pleg.NewGenerator(rt, nil, cache, pleg.GeneratorOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, state := range []pleg.State{pleg.StateRunning, pleg.StateExited} {
+		rt.containers[0].State = state
+		if err := gen.Relist(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := gen.ExitReader(pleg.ExitOptions[string]{IncludePast: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, ok := r.TryNext(); !ok || e.Known || e.Details.Name != "web" || e.Details.Attempt != 3 {
+		t.Errorf("%+v, %v", e, ok)
 	}
 }

@@ -128,7 +128,8 @@ func (r *ExitReader[K]) Next(ctx context.Context) (e Exit[K], err error) {
 // the returned position with the outcome of its exit. Position would skip the exits that
 // are read and not yet handled.
 //
-// The position lacks containers that Expect announces later.
+// The position lacks containers that Expect announces later. NextAt takes time in
+// proportion to the containers and the pending exits, as Position does.
 func (r *ExitReader[K]) NextAt(ctx context.Context) (e Exit[K], p ExitPosition[K], err error) {
 	err = r.wait(ctx, func() (ok bool) {
 		if e, ok = r.log.next(); ok {

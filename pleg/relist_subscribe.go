@@ -30,10 +30,17 @@ func (r *relister[K, S]) subscribeExits(l *exitLog[K], now time.Time) {
 				r.exits.show(p.key, o.seen, r.serial)
 			}
 		}
-		l.take(r.newsOf(p, l, now), r.exitLimit())
+		news := r.newsOf(p, l, now)
+		for _, e := range news.ends { // await those with names, too, before their exits are made
+			l.await(e.ref(), r.serial)
+		}
+		for _, c := range news.begun {
+			l.begin(c, r.serial)
+		}
 		if status := r.store.Get(p.key).Status; !isZero(status) {
 			l.setNames(p.key, status)
 		}
+		l.take(news, r.exitLimit())
 	}
 }
 

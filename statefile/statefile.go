@@ -11,7 +11,7 @@
 //	}{restarter, position}
 //	err := statefile.Save("state.json", &state)
 //
-// One program at a time may use a file.
+// One program at a time may use a file; its goroutines take turns.
 package statefile
 
 import (
@@ -22,6 +22,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 
 	"github.com/restartkit/restart/internal/crashpoint"
 )
@@ -64,10 +65,15 @@ func Load(path string, state any) (found bool, err error) {
 	return true, nil
 }
 
+// replacing makes calls of Replace take turns, since two would use the same name.new.
+var replacing sync.Mutex
+
 // Replace replaces a file of the folder root atomically and returns when it is on disk,
-// with mode 0600. It writes name.new first, which a crash may leave behind and the next
-// Replace removes.
+// with mode 0600. It writes name.new first, which a crash or an error may leave behind
+// and the next Replace removes.
 func Replace(root *os.Root, name string, content []byte) error {
+	replacing.Lock()
+	defer replacing.Unlock()
 	next := name + temporary
 	if err := root.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/restartkit/restart/internal/crashpoint"
@@ -128,5 +129,25 @@ func TestSaveFollowsNoLink(t *testing.T) {
 	}
 	if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeSymlink != 0 {
 		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// Goroutines that save one file at a time leave the content of one of them.
+func TestConcurrentSaves(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.json")
+	var saves sync.WaitGroup
+	for n := range 8 {
+		saves.Go(func() {
+			for range 20 {
+				if err := statefile.Save(path, state{n}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	saves.Wait()
+	var s state
+	if found, err := statefile.Load(path, &s); !found || err != nil {
+		t.Errorf("%v, %v", found, err)
 	}
 }

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -22,10 +23,10 @@ type Event struct {
 	//	1 Goexit     runtime.Goexit was called
 	//	2 Panic      the function panicked
 	//
-	// An error that wraps backoff.RetryAfter sets RetryAfter.
+	// A returned error that wraps backoff.RetryAfter sets RetryAfter.
 	Exit backoff.Exit
-	// Decision is that of the rules, or to give up if Err wraps backoff.Permanent. It is
-	// zero if the goroutine has been stopped.
+	// Decision is that of the rules, or to give up if the returned error wraps
+	// backoff.Permanent. It is zero if the goroutine has been stopped.
 	Decision backoff.Decision
 }
 
@@ -61,7 +62,7 @@ func (e Event) outcome() string {
 
 // An ExitError gives an error an exit code and a reason, for rules to match.
 type ExitError struct {
-	Code   int32  // exit code
+	Code   int32  // exit code; 0 means 1
 	Reason string // empty means Error
 	Err    error  // must not be nil
 }
@@ -126,7 +127,7 @@ func exitOf(err error) (e backoff.Exit, permanent bool) {
 	case errors.As(err, &nested): // not this goroutine's own exit
 		e.Reason = ReasonGiveUp
 	case errors.As(err, &exit):
-		e.Code = exit.Code
+		e.Code = cmp.Or(exit.Code, 1)
 		if exit.Reason != "" {
 			e.Reason = exit.Reason
 		}

@@ -10,7 +10,8 @@
 // decide, by an exit code and a reason, whether it is called again; see Event. Its delays
 // and limits are those of a backoff.Restarter. An error that leads to no restart is
 // returned by Wait and Run, and with the option Escalate it stops the other goroutines.
-// backoff.Permanent and backoff.RetryAfter mark errors as for backoff.Retry.
+// backoff.Permanent marks errors as for backoff.Retry, and so does backoff.RetryAfter, but
+// only up to Policy.Max.
 //
 // Supervisors nest. A function that makes a Supervisor, fills it and returns the result
 // of its Run can itself be supervised, and makes a new one whenever it is restarted.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"os"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -161,6 +162,7 @@ func TestExits(t *testing.T) {
 		"error":           {func() error { return io.EOF }, 1, "Error"},
 		"foreign context": {func() error { return context.Canceled }, 1, "Error"},
 		"code":            {func() error { return fmt.Errorf("x: %w", &supervise.ExitError{Code: 42, Err: io.EOF}) }, 42, "Error"},
+		"reason":          {func() error { return &supervise.ExitError{Reason: "Config", Err: io.EOF} }, 1, "Config"},
 		"code and reason": {func() error { return &supervise.ExitError{Code: 3, Reason: "Config", Err: io.EOF} }, 3, "Config"},
 		"process":         {func() error { return exec.Command("false").Run() }, 1, "Error"},
 		"killed":          {func() error { return coded(-1) }, 1, "Error"},
@@ -812,3 +814,30 @@ func (c *offsetClock) Now() time.Time {
 }
 
 func (c *offsetClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// A panic in an option's function ends the program, at once and with its own exit code.
+func TestPanicInAnOptionEndsTheProgram(t *testing.T) {
+	options := map[string]supervise.Options{
+		"Notify":   {Notify: func(supervise.Event) { panic("Notify") }},
+		"Escalate": {Notify: func(supervise.Event) { panic("Escalate") }, Escalate: true},
+		"Rand":     {Policy: backoff.Policy{Initial: time.Hour, Max: time.Hour, Jitter: 0.5}, Rand: func() float64 { panic("Rand") }},
+	}
+	if name := os.Getenv("SUPERVISE_PANIC"); name != "" {
+		s, err := supervise.New(options[name])
+		if err == nil {
+			err = s.Go(context.Background(), name, backoff.ExitPolicy{}, func(context.Context) error { return errors.New("failed") })
+		}
+		fmt.Println(err, s.Run(context.Background()))
+		os.Exit(0)
+	}
+	for name := range options {
+		for range 5 {
+			cmd := exec.Command(os.Args[0], "-test.run=^TestPanicInAnOptionEndsTheProgram$", "-test.timeout=1m")
+			cmd.Env = append(os.Environ(), "SUPERVISE_PANIC="+name)
+			out, err := cmd.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), "panic: "+name) || strings.Contains(string(out), "timed out") {
+				t.Errorf("%s: %v: %s", name, err, out)
+			}
+		}
+	}
+}

@@ -29,6 +29,9 @@ type worker struct {
 func (s *Supervisor) run(w *worker) {
 	again := false
 	defer func() { // runs even if Notify ends the goroutine
+		if v := recover(); v != nil {
+			panic(v) // of an option's function; the program must not go on to end as if all were well
+		}
 		if again {
 			go s.run(w)
 		} else {

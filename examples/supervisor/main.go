@@ -76,6 +76,7 @@ func main() {
 	start := func(name string) {
 		last, _ := restarter.State(name)
 		id := fmt.Sprint(last.Last.Run+1, ".", name)
+		os.Remove(fmt.Sprint(last.Last.Run, ".", name)) // its exit is saved
 		file := must(os.OpenFile(id, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600))
 		defer file.Close()
 		if s, _, _ := (runs{}).Status(context.Background(), id); s.state == pleg.StateCreated {
@@ -100,7 +101,6 @@ func main() {
 			fmt.Sscanf(e.Container, "%d.%s", &run, &e.Pod)
 			fmt.Println(e.Pod+":", restarter.Exited(e.Pod, rules, e.Backoff(run)).Reason(rules, e.Backoff(run)))
 			must(0, statefile.Save("state.json", [2]any{restarter, reader.Position()}))
-			os.Remove(e.Container)
 		}
 		due := maps.Collect(restarter.Due(time.Now()))
 		for name := range commands {

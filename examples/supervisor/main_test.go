@@ -54,6 +54,10 @@ func TestSupervisorSurvivesKills(t *testing.T) {
 	for i, name := range names {
 		args = append(args, name, fmt.Sprintf(`echo begin $RUN $(date +%%s%%N) >>%[1]s; sleep 0.0%[2]d; echo end $RUN $(date +%%s%%N) >>%[1]s; exit 1`, logs, 2*i))
 	}
+	kill := func(cmd *exec.Cmd) {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
 	supervise := func(crashAt int) *exec.Cmd {
 		cmd := exec.Command(os.Args[0], args...)
 		cmd.Env = append(os.Environ(), fmt.Sprint("SUPERVISOR_CRASH=", crashAt))
@@ -61,17 +65,28 @@ func TestSupervisorSurvivesKills(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+		// One that never comes to its crash ends with a dump of its goroutines.
+		dump := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
+		t.Cleanup(func() {
+			dump.Stop()
+			kill(cmd)
+		})
 		return cmd
 	}
-	kill := func(cmd *exec.Cmd) {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}
 	random := rand.New(rand.NewPCG(1, 2))
+	window, runs := 60*time.Millisecond, 0 // wide enough for exits, on any machine
 	for range kills {
 		cmd := supervise(0)
-		time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond)
+		time.Sleep(time.Duration(random.Int64N(int64(window))))
 		kill(cmd)
+		if n := total(readLog(t, logs)); n > runs {
+			window, runs = max(window*3/4, 60*time.Millisecond), n
+		} else {
+			window = min(window*5/4, 5*time.Second)
+		}
+	}
+	if runs < kills/4 {
+		t.Errorf("only %d runs between %d kills", runs, kills)
 	}
 	for n := 1; n <= points; n++ {
 		cmd := supervise(n)
@@ -103,8 +118,8 @@ func TestSupervisorSurvivesKills(t *testing.T) {
 	restarter := must(backoff.NewRestarter(curve, backoff.RestarterOptions[string]{}))
 	var position *pleg.ExitPosition[string]
 	must(statefile.Load(filepath.Join(dir, "state.json"), &[2]any{restarter, &position}))
-	total := 0
-	for name, runs := range readLog(t, logs) {
+	all := readLog(t, logs)
+	for name, runs := range all {
 		for i, r := range runs {
 			if r.number != i+1 {
 				t.Fatalf("%s: run %d comes after run %d", name, r.number, i)
@@ -117,9 +132,8 @@ func TestSupervisorSurvivesKills(t *testing.T) {
 		if int(s.Last.Run) < len(runs)-1 || s.Decision.Failures != int(s.Last.Run) {
 			t.Errorf("%s: %d runs, the last decision is about run %d: %+v", name, len(runs), s.Last.Run, s.Decision)
 		}
-		total += len(runs)
 	}
-	t.Logf("%d runs, %d kills", total, kills+points)
+	t.Logf("%d runs, %d kills", total(all), kills+points)
 }
 
 // awaitEnd waits until no run holds the lock on its file.
@@ -151,6 +165,9 @@ func readLog(t *testing.T, path string) map[string][]logged {
 		var what, name string
 		var number int
 		var at int64
+		if !strings.HasSuffix(line, "\n") {
+			break // being written
+		}
 		if n, _ := fmt.Sscanf(line, "%s %d.%s %d", &what, &number, &name, &at); n != 4 {
 			t.Fatalf("line %q", line)
 		}
@@ -165,6 +182,13 @@ func readLog(t *testing.T, path string) map[string][]logged {
 		}
 	}
 	return runs
+}
+
+func total(runs map[string][]logged) (n int) {
+	for _, r := range runs {
+		n += len(r)
+	}
+	return n
 }
 
 func sizes(runs map[string][]logged) map[string]int {

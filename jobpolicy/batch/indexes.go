@@ -7,8 +7,8 @@ import (
 )
 
 // CompletedIndexSet returns CompletedIndexes as a set. If the text is malformed, the
-// set has all readable indexes, which count for the Job controller, and the error wraps
-// an indexset.ParseError with the first mistake.
+// set has all readable indexes, as with indexset.ParseLenient, and the error wraps an
+// indexset.ParseError with the first mistake.
 func (s *JobStatus) CompletedIndexSet() (indexset.Set, error) {
 	return indexSet("CompletedIndexSet", s.CompletedIndexes)
 }

@@ -134,6 +134,9 @@ func (s Suite) test(t *testing.T, b binary, name string, expected map[string]str
 		unexpected := slices.ContainsFunc(result.compare(nil), func(line string) bool {
 			return expected[strings.TrimSuffix(strings.TrimPrefix(line, "UNEXPECTED: "), " fails")] == ""
 		})
+		if unexpected {
+			t.Logf("%s: try %d failed", name, try)
+		}
 		switch {
 		case err == nil, !unexpected:
 			return result, reached
