@@ -418,4 +418,8 @@ func TestRetryAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { backoff.Retry(ctx, p, f) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
+	nested := error(&backoff.RetryError{Last: backoff.RetryAfter(second), Context: ctx.Err()})
+	if n := testing.AllocsPerRun(100, func() { backoff.Marks(nested) }); n != 0 {
+		t.Errorf("%v allocations for the marks of a RetryError", n)
+	}
 }
