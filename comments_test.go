@@ -14,7 +14,7 @@ import (
 // packages are the importable packages.
 var packages = []string{
 	"backoff", "backoff/lint", "field", "indexset", "jobpolicy", "jobpolicy/batch", "jobpolicy/jobtest", "jobpolicy/lint",
-	"pleg", "pleg/plegtest", "pleg/statuscache", "supervise",
+	"pleg", "pleg/plegtest", "pleg/statuscache", "statefile", "supervise",
 }
 
 // pkg.go.dev does not wrap long lines, so the comment of a long field stands above it.

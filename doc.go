@@ -13,6 +13,7 @@
 //     in virtual time
 //   - indexset: compressed sets of indexes in the text form 1,3-5,7 (KEP-3850)
 //   - field: the validation errors of all of them
+//   - statefile: a program's state in a file that survives crashes
 //
 // This package holds nothing itself.
 package restart
