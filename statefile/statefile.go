@@ -34,6 +34,9 @@ const temporary = ".new"
 // with mode 0600. After an error the file has its former content, or the new one if only
 // its folder could not be synced. Save replaces a symbolic link, not its target.
 func Save(path string, state any) error {
+	if path == "" || os.IsPathSeparator(path[len(path)-1]) {
+		return fmt.Errorf("statefile: Save(%q): not the path of a file", path)
+	}
 	text, err := json.Marshal(state)
 	if err != nil {
 		return fmt.Errorf("statefile: Save(%q): %w", path, err)

@@ -3,7 +3,6 @@ package statefile_test
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -99,8 +98,9 @@ func TestErrorsNameTheFile(t *testing.T) {
 		"Save missing": statefile.Save(filepath.Join(dir, "none", "x.json"), s),
 		"Save func":    statefile.Save(filepath.Join(dir, "x.json"), func() {}),
 		"Save blocked": statefile.Save(blocked, s),
+		"Save folder":  statefile.Save(dir+string(os.PathSeparator), s),
 	} {
-		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("statefile: %s(%q", name[:4], dir)[:len("statefile: Save(")]) || !strings.Contains(err.Error(), filepath.Base(dir)) {
+		if err == nil || !strings.HasPrefix(err.Error(), "statefile: "+name[:4]+"(") || !strings.Contains(err.Error(), filepath.Base(dir)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -120,7 +120,7 @@ func New[K comparable, S any](o Options[S]) *Cache[K, S] {
 // from before a change look newer than the change. Set then refuses the change, and
 // GetNewerThan returns the outdated status:
 //
-//	at := time.Now()
+//	at := cache.Clock().Now()
 //	status, err := inspect(key)
 //	cache.Set(key, status, err, at)
 func (c *Cache[K, S]) Set(key K, status S, err error, at time.Time) (updated bool) {

@@ -8,7 +8,7 @@ import (
 	"github.com/restartkit/restart/conformance/peers/owntests"
 )
 
-// Each of suture's tests passes over testdata/suture.go, unless expected.txt says why it
+// Each of suture's tests passes over the adapter in testdata, unless expected.txt says why it
 // does not.
 func TestSuturesOwnTests(t *testing.T) {
 	suite := owntests.Suite{

@@ -15,7 +15,6 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/supervise"
-	"k8s.io/utils/clock"
 )
 
 var (
@@ -334,117 +333,9 @@ func (s *Supervisor) has(id uint32) bool {
 	return false
 }
 
-type EventType int
-
-const (
-	EventTypeStopTimeout EventType = iota
-	EventTypeServicePanic
-	EventTypeServiceTerminate
-	EventTypeBackoff
-	EventTypeResume
-)
-
-type Event interface{ Type() EventType }
-
-type EventStopTimeout struct {
-	Supervisor     *Supervisor
-	SupervisorName string
-	Service        Service
-	ServiceName    string
-}
-
-type EventServicePanic struct {
-	SupervisorName   string
-	ServiceName      string
-	CurrentFailures  float64
-	FailureThreshold float64
-	Restarting       bool
-	PanicMsg         string
-	Stacktrace       string
-}
-
-type EventServiceTerminate struct {
-	ServiceName string
-	Restarting  bool
-	Err         error
-}
-
-func (EventStopTimeout) Type() EventType      { return EventTypeStopTimeout }
-func (EventServicePanic) Type() EventType     { return EventTypeServicePanic }
-func (EventServiceTerminate) Type() EventType { return EventTypeServiceTerminate }
-
-func (s *Supervisor) notify(e supervise.Event) {
-	restarting := e.Decision.Action == backoff.ActionRestart && e.Decision.Delay == 0
-	var p *supervise.PanicError
-	switch {
-	case e.Decision.Action == "":
-	case errors.As(e.Err, &p):
-		s.spec.EventHook(EventServicePanic{ServiceName: e.Name, Restarting: restarting, PanicMsg: p.Error(), Stacktrace: string(p.Stack)})
-	default:
-		s.spec.EventHook(EventServiceTerminate{e.Name, restarting, e.Err})
-	}
-}
-
 type NoJitter struct{}
 
 func (NoJitter) Jitter(d time.Duration) time.Duration { return d }
-
-// afterClock is the real clock with timers that tests replace. A timer that fires early
-// moves the clock on.
-type afterClock struct {
-	clock.RealClock
-	s     *Supervisor
-	m     sync.Mutex
-	ahead time.Duration
-}
-
-func (c *afterClock) Now() time.Time {
-	c.m.Lock()
-	defer c.m.Unlock()
-	return time.Now().Add(c.ahead)
-}
-
-func (c *afterClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
-
-func (c *afterClock) fired(due time.Time) {
-	early := due.Sub(c.Now())
-	c.m.Lock()
-	defer c.m.Unlock()
-	c.ahead += max(early, 0)
-}
-
-func (c *afterClock) NewTimer(d time.Duration) clock.Timer {
-	t := &afterTimer{clock: c, c: make(chan time.Time, 1)}
-	t.Reset(d)
-	return t
-}
-
-type afterTimer struct {
-	clock   *afterClock
-	c       chan time.Time
-	stopped chan struct{}
-}
-
-func (t *afterTimer) C() <-chan time.Time { return t.c }
-
-func (t *afterTimer) Stop() bool {
-	close(t.stopped)
-	return true
-}
-
-func (t *afterTimer) Reset(d time.Duration) bool {
-	due, after, stopped := t.clock.Now().Add(d), t.clock.s.getAfterChan(d), make(chan struct{})
-	t.stopped = stopped
-	go func() {
-		select {
-		case at := <-after:
-			t.clock.fired(due)
-			t.c <- at
-		case <-stopped:
-		}
-	}()
-	return true
-}
 
 type DeprecatedService interface {
 	Serve()
