@@ -3,7 +3,7 @@ package testenv
 import (
 	"bytes"
 	"context"
-	_ "embed" // the module that kube-apiserver is built from
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -12,59 +12,108 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
+	"time"
 )
 
-// The module that kube-apiserver and kubectl are built in. It requires
-// k8s.io/kubernetes and replaces the modules of its staging folder with their releases.
-var (
-	//go:embed kubernetes.mod
-	goMod []byte
-	//go:embed kubernetes.sum
-	goSum []byte
+// modules holds the go.mod and go.sum of what is built. Kubernetes' replace the modules
+// of its staging folder with their releases.
+//
+//go:embed modules
+var modules embed.FS
 
-	kubernetesVersion = string(regexp.MustCompile(`k8s\.io/kubernetes (v\S+)`).FindSubmatch(goMod)[1])
-)
+// versions are the values of Options.Version; the first is the default.
+var versions = []string{"1.37", "1.36"}
 
-// Programs are the paths of executables.
-type Programs struct {
-	Etcd, Server string
+// A source is a module whose programs are built.
+type source struct {
+	name    string   // of its files in modules
+	folder  string   // of its programs in the cache
+	module  string   // import path
+	version string   // such as v1.37.2
+	flags   []string // of go build
 }
 
-// Build returns the programs of an Environment. If missing, it builds kube-apiserver
-// with the go command, and takes etcd from PATH or from Debian's package, with apt-get
-// and dpkg. The programs stay in the user's cache folder or, without one, in a private
-// temporary folder. Concurrent builds wait for each other. log receives a line for each
-// slow step and may be nil.
-func Build(ctx context.Context, log io.Writer) (Programs, error) {
-	etcd, err := exec.LookPath("etcd")
+// kubernetesSource returns the source of a version such as "1.37". The empty version
+// means the default.
+func kubernetesSource(version string) (source, error) {
+	if version == "" {
+		version = versions[0]
+	}
+	if !slices.Contains(versions, version) {
+		return source{}, fmt.Errorf("no Kubernetes %q, only %s", version, strings.Join(versions, " and "))
+	}
+	s := newSource("kubernetes", "kubernetes-"+version, "k8s.io/kubernetes")
+	const set = "-X k8s.io/component-base/version."
+	major, minor, _ := strings.Cut(version, ".")
+	s.flags = []string{"-ldflags", "-s -w " + set + "gitVersion=" + s.version + " " + set + "gitMajor=" + major + " " + set + "gitMinor=" + minor}
+	return s, nil
+}
+
+func containerdSource() source {
+	s := newSource("containerd", "containerd", "github.com/containerd/containerd/v2")
+	s.flags = []string{"-ldflags", "-s -w", "-tags", "no_btrfs no_devmapper no_zfs"}
+	return s
+}
+
+func newSource(product, name, module string) source {
+	found := regexp.MustCompile(regexp.QuoteMeta(module) + ` (v\S+)`).FindSubmatch(moduleFile(name + ".mod"))
+	version := string(found[1])
+	return source{name: name, folder: product + "-" + version, module: module, version: version}
+}
+
+func moduleFile(name string) []byte {
+	text, err := modules.ReadFile("modules/" + name)
 	if err != nil {
-		etcd, err = cached(ctx, log, "etcd", fetchEtcd)
-		if err != nil {
-			return Programs{}, err
+		panic(err) // the files are part of this package
+	}
+	return text
+}
+
+// program returns the recipe for a program of the module. took is the time of a cold
+// build on two idle cores, after the programs that Build makes before it.
+func (s source) program(name, took string) recipe {
+	return recipe{
+		name:   name,
+		folder: s.folder,
+		note:   fmt.Sprintf("building %s %s, only this time; it took %s on two idle cores", name, s.version, took),
+		make: func(ctx context.Context, dir string) error {
+			for file, text := range map[string][]byte{"go.mod": moduleFile(s.name + ".mod"), "go.sum": moduleFile(s.name + ".sum")} {
+				if err := os.WriteFile(filepath.Join(dir, file), text, 0o600); err != nil {
+					return err
+				}
+			}
+			env := []string{"CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-buildvcs=false", "GOOS=" + runtime.GOOS, "GOARCH=" + runtime.GOARCH}
+			args := append([]string{"build", "-trimpath", "-o", name}, s.flags...)
+			return run(ctx, dir, env, "go", append(args, s.module+"/cmd/"+name)...)
+		},
+	}
+}
+
+// A recipe makes a program that the cache keeps.
+type recipe struct {
+	name   string
+	folder string                                      // in the cache
+	note   string                                      // for the log
+	found  func() (path string, ok bool)               // looks outside the cache; may be nil
+	make   func(ctx context.Context, dir string) error // leaves the program in dir, under its name
+}
+
+// path returns the program's path, and makes the program if it is missing.
+func (r recipe) path(ctx context.Context, log io.Writer) (_ string, err error) {
+	if r.found != nil {
+		if path, ok := r.found(); ok {
+			return path, nil
 		}
 	}
-	server, err := BuildKubernetes(ctx, "kube-apiserver", log)
-	if err != nil {
-		return Programs{}, err
-	}
-	return Programs{Etcd: etcd, Server: server}, nil
-}
-
-// BuildKubernetes is like Build for one program, kube-apiserver or kubectl.
-func BuildKubernetes(ctx context.Context, program string, log io.Writer) (string, error) {
-	return cached(ctx, log, program, buildKubernetes)
-}
-
-// cached returns the program's path in the cache. If it is missing, cached calls make
-// in a scratch folder, where make must leave the program under its name.
-func cached(ctx context.Context, log io.Writer, program string, make func(ctx context.Context, dir, program string) error) (_ string, err error) {
 	cache, err := cacheDir()
 	if err != nil {
 		return "", err
 	}
-	cache = filepath.Join(cache, "restartkit", "testenv", kubernetesVersion+"-"+runtime.GOOS+"-"+runtime.GOARCH)
-	path := filepath.Join(cache, program)
+	cache = filepath.Join(cache, "restartkit", "testenv", r.folder+"-"+runtime.GOOS+"-"+runtime.GOARCH)
+	path := filepath.Join(cache, r.name)
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
@@ -77,23 +126,23 @@ func cached(ctx context.Context, log io.Writer, program string, make func(ctx co
 	}
 	defer lock.Close() // unlocks
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return "", fmt.Errorf("locking %s: %w", program, err)
+		return "", fmt.Errorf("locking %s: %w", lock.Name(), err)
 	}
 	if _, err := os.Stat(path); err == nil {
 		return path, nil // another process made it meanwhile
 	}
-	if log != nil {
-		fmt.Fprintf(log, "making %s in %s, only this time\n", program, cache)
-	}
-	dir, err := os.MkdirTemp(cache, program+"-")
+	fmt.Fprintln(log, r.note)
+	start := time.Now()
+	dir, err := os.MkdirTemp(cache, r.name+"-")
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := make(ctx, dir, program); err != nil {
-		return "", fmt.Errorf("cannot make %s: %w", program, err)
+	if err := r.make(ctx, dir); err != nil {
+		return "", err
 	}
-	return path, os.Rename(filepath.Join(dir, program), path)
+	fmt.Fprintf(log, "%s is in %s after %v\n", r.name, cache, time.Since(start).Round(time.Second))
+	return path, os.Rename(filepath.Join(dir, r.name), path)
 }
 
 // cacheDir returns the user's cache folder or, if the environment names none, a
@@ -117,45 +166,11 @@ func cacheDir() (string, error) {
 	return dir, nil
 }
 
-func buildKubernetes(ctx context.Context, dir, program string) error {
-	for name, text := range map[string][]byte{"go.mod": goMod, "go.sum": goSum} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			return err
-		}
-	}
-	const set = "-X k8s.io/component-base/version."
-	release := regexp.MustCompile(`v(\d+)\.(\d+)`).FindStringSubmatch(kubernetesVersion)
-	return run(ctx, dir, []string{"CGO_ENABLED=0", "GOWORK=off"}, "go", "build", "-trimpath",
-		"-ldflags", "-s -w "+set+"gitVersion="+kubernetesVersion+" "+set+"gitMajor="+release[1]+" "+set+"gitMinor="+release[2],
-		"-o", program, "k8s.io/kubernetes/cmd/"+program)
-}
-
-// fetchEtcd unpacks Debian's package. Installing it would start a service.
-func fetchEtcd(ctx context.Context, dir, program string) error {
-	download := func() error { return run(ctx, dir, nil, "apt-get", "download", "etcd-server") }
-	if download() != nil { // the package lists may be missing or old
-		if err := run(ctx, dir, nil, "apt-get", "update"); err != nil {
-			return err
-		}
-		if err := download(); err != nil {
-			return err
-		}
-	}
-	packages, err := filepath.Glob(filepath.Join(dir, "*.deb"))
-	if err != nil || len(packages) != 1 {
-		return fmt.Errorf("apt-get download left %d packages", len(packages))
-	}
-	if err := run(ctx, dir, nil, "dpkg-deb", "-x", packages[0], "."); err != nil {
-		return err
-	}
-	return os.Rename(filepath.Join(dir, "usr", "bin", "etcd"), filepath.Join(dir, program))
-}
-
 // run runs a command. Errors include its output.
 func run(ctx context.Context, dir string, env []string, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), append(env, "DEBIAN_FRONTEND=noninteractive")...)
+	cmd.Env = append(os.Environ(), env...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {

@@ -53,6 +53,23 @@ func StartForTest(t testing.TB, o Options) *Environment {
 	return env
 }
 
+// StartNodeForTest starts a Node and stops it after the test, or skips the test unless
+// EnvVar is set.
+func StartNodeForTest(t testing.TB, o Options) *Node {
+	t.Helper()
+	skipUnlessWanted(t)
+	node, err := StartNode(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := node.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return node
+}
+
 func skipUnlessWanted(t testing.TB) {
 	t.Helper()
 	if os.Getenv(EnvVar) != "1" {

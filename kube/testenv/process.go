@@ -18,8 +18,9 @@ import (
 // errEnded says that a program ended before it was ready.
 var errEnded = errors.New("has ended")
 
-// guard is a shell that knows the ids of running processes. When its input closes,
-// because this process ended or was killed, it kills them and removes the folder.
+// guard is a shell that knows the ids of running processes and the names of cgroups.
+// When its input closes, because this process ended or was killed, it kills the
+// processes and removes the cgroups and the folder.
 type guard struct {
 	dir   string
 	cmd   *exec.Cmd
@@ -29,7 +30,7 @@ type guard struct {
 // The tries allow for a killed process that remains a zombie because another process
 // should wait for it, and for one that writes to the folder while it is being removed.
 const guardScript = `
-ids=
+ids= cgroup=
 while read -r op id; do
 	case $op in
 	start) ids="$ids $id" ;;
@@ -37,6 +38,7 @@ while read -r op id; do
 		left=
 		for i in $ids; do [ "$i" = "$id" ] || left="$left $i"; done
 		ids=$left ;;
+	cgroup) cgroup=$id ;;
 	esac
 done
 [ -z "$ids" ] || kill -9 $ids 2>/dev/null
@@ -44,12 +46,36 @@ tries=50
 for i in $ids; do
 	while [ $tries -gt 0 ] && kill -0 "$i" 2>/dev/null; do tries=$((tries - 1)); sleep 0.1; done
 done
+cgroups_removed() {
+	[ -n "$cgroup" ] || return 0
+	left=0
+	while read -r _ folder type _; do
+		case $type in cgroup | cgroup2) ;; *) continue ;; esac
+		[ -d "$folder/$cgroup" ] || continue
+		find "$folder/$cgroup" -depth -type d -exec rmdir {} ';' 2>/dev/null
+		[ ! -d "$folder/$cgroup" ] || left=1
+	done </proc/self/mounts
+	return $left
+}
 tries=600
-until rm -rf "$1" || [ $tries -eq 0 ]; do tries=$((tries - 1)); sleep 0.1; done
-[ ! -e "$1" ]
+until cgroups_removed && rm -rf "$1" || [ $tries -eq 0 ]; do tries=$((tries - 1)); sleep 0.1; done
+cgroups_removed && [ ! -e "$1" ]
 `
 
-func newGuard(dir string) (*guard, error) {
+// newGuard makes a temporary folder with a guard.
+func newGuard() (*guard, error) {
+	dir, err := os.MkdirTemp("", "testenv-")
+	if err != nil {
+		return nil, err
+	}
+	g, err := guardFolder(dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return g, nil
+}
+
+func guardFolder(dir string) (*guard, error) {
 	cmd := exec.Command("/bin/sh", "-c", guardScript, "testenv-guard", dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // keep Ctrl-C from the guard
 	input, err := cmd.StdinPipe()
@@ -67,33 +93,47 @@ func (g *guard) end() error {
 	return errors.Join(g.input.Close(), g.cmd.Wait())
 }
 
-// process is a program running under a guard.
+// process is a program running under a guard, or in a namespace.
 type process struct {
-	name  string
-	log   string // file
-	note  string // for the caller
-	guard *guard
-	cmd   *exec.Cmd
-	done  chan struct{} // closed when the process has ended
-	err   error         // the result; read it after done
+	name string
+	log  string        // file
+	note string        // for the caller
+	pid  int           // 0 in a namespace
+	end  func()        // kills it
+	done chan struct{} // closed when the process has ended
+	err  error         // the result; read it after done
 }
 
 func (g *guard) start(name, program string, args ...string) (*process, error) {
-	p := &process{name: name, log: filepath.Join(g.dir, name+".log"), guard: g, done: make(chan struct{})}
+	return g.launch(name, exec.Command(program, args...))
+}
+
+// launch starts a command in the guard's folder. Its output goes to a log unless cmd
+// says otherwise.
+func (g *guard) launch(name string, cmd *exec.Cmd) (*process, error) {
+	p := &process{name: name, log: filepath.Join(g.dir, name+".log"), done: make(chan struct{})}
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	p.cmd = exec.Command(program, args...)
-	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = g.dir, log, log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := p.cmd.Start(); err != nil {
+	cmd.Dir, cmd.Stderr = g.dir, log
+	if cmd.Stdout == nil {
+		cmd.Stdout = log
+	}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true // keep Ctrl-C from it
+	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	_, err = fmt.Fprintf(g.input, "start %d\n", p.cmd.Process.Pid)
+	p.pid = cmd.Process.Pid
+	p.end = func() { cmd.Process.Kill() } // an error means that it has ended
+	_, err = fmt.Fprintf(g.input, "start %d\n", p.pid)
 	go func() {
-		p.err = p.cmd.Wait()
+		p.err = cmd.Wait()
+		fmt.Fprintf(g.input, "end %d\n", p.pid)
 		close(p.done)
 	}()
 	if err != nil { // the guard is gone, so nothing would end the process after this one
@@ -105,9 +145,8 @@ func (g *guard) start(name, program string, args ...string) (*process, error) {
 
 // kill kills the process and waits for it to end.
 func (p *process) kill() {
-	p.cmd.Process.Kill() // an error means that it has ended
+	p.end()
 	<-p.done
-	fmt.Fprintf(p.guard.input, "end %d\n", p.cmd.Process.Pid)
 }
 
 // await waits until the process is ready. It returns an error if the process or ctx

@@ -22,7 +22,9 @@ func TestProgramThatEndsIsTriedAgain(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 	program := filepath.Join(dir, "program")
 	script(t, program, `echo try >>"$0.tries"; echo last words; exit 7`)
-	_, err := start(t.Context(), Programs{Etcd: program}, Options{})
+	_, err := again(t.Context(), func() (*Environment, error) {
+		return start(t.Context(), Programs{Etcd: program}, Options{})
+	})
 	if !errors.Is(err, errEnded) || !strings.Contains(err.Error(), "last words") || !strings.Contains(err.Error(), "7") {
 		t.Errorf("the error is %v", err)
 	}
@@ -52,7 +54,7 @@ func TestGuardRemovesTheFolderOrSaysSo(t *testing.T) {
 		script(t, filepath.Join(programs, "sleep"), "") // does not
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("PATH", programs+":"+os.Getenv("PATH"))
-			guard, err := newGuard(dir)
+			guard, err := guardFolder(dir)
 			if err != nil {
 				t.Fatal(err)
 			}

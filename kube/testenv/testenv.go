@@ -20,7 +20,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,17 +32,28 @@ import (
 
 // Options configure an Environment. The zero value is ready to use.
 type Options struct {
+	Version      string          // of Kubernetes, "1.37" or "1.36"; "" means "1.37"
 	Flags        []string        // extra flags of kube-apiserver; later ones override earlier ones
-	FeatureGates map[string]bool // of kube-apiserver
+	FeatureGates map[string]bool // of all programs of Kubernetes
 	Log          io.Writer       // receives a line for each slow step; may be nil
+
+	// Node starts a scheduler, a controller manager and a Node. It needs root on Linux.
+	// The fields below configure them.
+	Node         bool
+	Controllers  []string       // of kube-controller-manager, such as "*", "-job-controller"; nil means its default
+	Kubelet      map[string]any // fields of the KubeletConfiguration, such as "syncFrequency": "1s"
+	BusyboxNames []string       // more names of the image Busybox
+	PauseNames   []string       // more names of the image Pause
 }
 
 // Environment is a running API server. Create one with [Start].
 //
-// Its only user is in the group system:masters. RBAC is on. The admission plugin
-// ServiceAccount is off, so pods keep the service account they name and get no token.
-// Without controllers, deleted namespaces stay terminating, dependents of deleted
-// owners remain, and tests must write the counts of quotas.
+// Its only user is in the group system:masters. RBAC is on. With Options.Node, it is a
+// whole cluster of one node.
+//
+// Without, the admission plugin ServiceAccount is off, so pods keep the service account
+// they name and get no token. Without controllers, deleted namespaces stay terminating,
+// dependents of deleted owners remain, and tests must write the counts of quotas.
 //
 // An Environment is safe for concurrent use by multiple goroutines.
 type Environment struct {
@@ -54,47 +64,45 @@ type Environment struct {
 	guard    *guard
 
 	etcdURL, serverURL string
+	node               *Node // nil without Options.Node
 
 	mu           sync.Mutex
-	etcd, server *process // nil once stopped
+	etcd, server *process
 	stopped      bool
 }
 
-// Start calls Build, starts etcd and kube-apiserver, and returns when the server is
-// ready. The caller must call Stop. If five tries fail or ctx ends first, Start leaves
-// nothing running, and its error quotes the end of the program's log.
+// Start calls Build, starts etcd and kube-apiserver, and returns when the server and the
+// node, if wanted, are ready. The caller must call Stop. If five tries fail or ctx ends
+// first, Start leaves nothing running, and its error quotes the end of the program's log.
 func Start(ctx context.Context, o Options) (*Environment, error) {
-	programs, err := Build(ctx, o.Log)
+	programs, err := Build(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("testenv: Start: %w", err)
 	}
-	e, err := start(ctx, programs, o)
+	e, err := again(ctx, func() (*Environment, error) { return start(ctx, programs, o) })
 	if err != nil {
 		return nil, fmt.Errorf("testenv: Start: %w", err)
 	}
 	return e, nil
 }
 
-// start tries again if a program ends. A free port may be taken before the program
-// binds it, and kube-apiserver ends if its first writes take 30 s.
-func start(ctx context.Context, programs Programs, o Options) (*Environment, error) {
+// again starts something again if a program ends. A free port may be taken before the
+// program binds it, and kube-apiserver ends if its first writes take 30 s.
+func again[T any](ctx context.Context, start func() (T, error)) (T, error) {
 	for attempt := 1; ; attempt++ {
-		e, err := startOnce(ctx, programs, o)
+		started, err := start()
 		if err == nil || attempt == 5 || ctx.Err() != nil || !errors.Is(err, errEnded) {
-			return e, err
+			return started, err
 		}
 	}
 }
 
-func startOnce(ctx context.Context, programs Programs, o Options) (_ *Environment, err error) {
-	dir, err := os.MkdirTemp("", "testenv-")
+func start(ctx context.Context, programs Programs, o Options) (_ *Environment, err error) {
+	guard, err := newGuard()
 	if err != nil {
 		return nil, err
 	}
-	e := &Environment{dir: dir, programs: programs, options: o}
-	if e.guard, err = newGuard(dir); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
+	e := &Environment{dir: guard.dir, programs: programs, options: o, guard: guard}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, e.Stop())
@@ -106,19 +114,35 @@ func startOnce(ctx context.Context, programs Programs, o Options) (_ *Environmen
 	}
 	e.etcdURL = "http://127.0.0.1:" + ports[0]
 	e.serverURL = "https://127.0.0.1:" + ports[2]
-	if e.identity, err = newIdentity(dir, clock.RealClock{}.Now()); err != nil {
+	if e.identity, err = newIdentity(e.dir, clock.RealClock{}.Now()); err != nil {
 		return nil, err
 	}
 	if err := e.identity.writeKubeconfig(e.Kubeconfig(), e.serverURL); err != nil {
 		return nil, err
 	}
-	if e.etcd, err = e.startEtcd(ctx, ports[1]); err != nil {
+	containerd := func() error { return nil }
+	if o.Node {
+		e.node = &Node{programs: programs, options: o, identity: e.identity, kubeconfig: e.Kubeconfig(), guard: guard}
+		containerd = inBackground(func() error { return e.node.startContainerd(ctx) })
+	}
+	e.etcd, err = e.startEtcd(ctx, ports[1])
+	if err == nil {
+		e.server, err = e.startServer(ctx, ports[2])
+	}
+	if err := errors.Join(err, containerd()); err != nil {
 		return nil, err
 	}
-	if e.server, err = e.startServer(ctx, ports[2]); err != nil {
-		return nil, err
+	if o.Node {
+		err = e.startCluster(ctx)
 	}
-	return e, nil
+	return e, err
+}
+
+// inBackground calls f and returns a function that waits for its result.
+func inBackground(f func() error) (wait func() error) {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	return func() error { return <-done }
 }
 
 // Config returns a new client configuration, without a rate limit.
@@ -136,6 +160,9 @@ func (e *Environment) Kubeconfig() string {
 	return filepath.Join(e.dir, "kubeconfig")
 }
 
+// Node returns the node, or nil without Options.Node.
+func (e *Environment) Node() *Node { return e.node }
+
 // RestartEtcd kills etcd, restarts it with the same data, and returns when the server
 // is ready. Calls may fail until shortly after.
 func (e *Environment) RestartEtcd(ctx context.Context) error {
@@ -151,13 +178,13 @@ func (e *Environment) RestartEtcd(ctx context.Context) error {
 		return fmt.Errorf("testenv: RestartEtcd: %w", err)
 	}
 	e.etcd = etcd
-	if err := e.awaitServer(ctx, e.server); err != nil {
+	if err := e.awaitHealthy(ctx, e.server, e.serverURL+"/readyz"); err != nil {
 		return fmt.Errorf("testenv: RestartEtcd: %w", err)
 	}
 	return nil
 }
 
-// Stop kills both programs and removes their folder. Further calls are no-ops.
+// Stop kills all programs and removes their files. Further calls are no-ops.
 func (e *Environment) Stop() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -165,10 +192,8 @@ func (e *Environment) Stop() error {
 		return nil
 	}
 	e.stopped = true
-	for _, p := range []*process{e.server, e.etcd} {
-		if p != nil {
-			p.kill()
-		}
+	if e.node != nil {
+		e.node.Stop() // which cannot fail, as the guard is not its own
 	}
 	if err := e.guard.end(); err != nil {
 		return fmt.Errorf("testenv: Stop: %w", err)
@@ -215,37 +240,51 @@ func (e *Environment) startServer(ctx context.Context, port string) (*process, e
 		"--service-account-signing-key-file=" + e.identity.keyFile,
 		"--token-auth-file=" + e.identity.tokenFile,
 		"--authorization-mode=RBAC",
-		"--disable-admission-plugins=ServiceAccount",
 		"--allow-privileged=true",
 		"--profiling=false",
 	}
-	var gates []string
-	for name, on := range e.options.FeatureGates {
-		gates = append(gates, fmt.Sprintf("%s=%t", name, on))
+	if e.node == nil {
+		args = append(args, "--disable-admission-plugins=ServiceAccount")
+	} else {
+		args = append(args,
+			"--kubelet-preferred-address-types=Hostname",
+			"--kubelet-certificate-authority="+e.identity.certificateFile,
+			"--kubelet-client-certificate="+e.identity.certificateFile,
+			"--kubelet-client-key="+e.identity.keyFile)
 	}
-	if len(gates) > 0 {
-		slices.Sort(gates)
-		args = append(args, "--feature-gates="+strings.Join(gates, ","))
-	}
-	p, err := e.guard.start("kube-apiserver", e.programs.Server, append(args, e.options.Flags...)...)
+	p, err := e.guard.start("kube-apiserver", e.programs.Server, slices.Concat(args, e.options.gates(), e.options.Flags)...)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.awaitServer(ctx, p); err != nil {
+	if err := e.awaitHealthy(ctx, p, e.serverURL+"/readyz"); err != nil {
 		p.kill()
 		return nil, err
 	}
 	return p, nil
 }
 
-func (e *Environment) awaitServer(ctx context.Context, p *process) error {
+// gates returns the flag with the feature gates, if any.
+func (o Options) gates() []string {
+	var gates []string
+	for name, on := range o.FeatureGates {
+		gates = append(gates, fmt.Sprintf("%s=%t", name, on))
+	}
+	if len(gates) == 0 {
+		return nil
+	}
+	slices.Sort(gates)
+	return []string{"--feature-gates=" + strings.Join(gates, ",")}
+}
+
+// awaitHealthy waits for a program with the Environment's certificate.
+func (e *Environment) awaitHealthy(ctx context.Context, p *process, url string) error {
 	client, err := rest.HTTPClientFor(e.Config())
 	if err != nil {
 		return err
 	}
 	defer client.CloseIdleConnections()
 	client.Timeout = 5 * time.Second
-	return p.await(ctx, func() bool { return healthy(ctx, client, e.serverURL+"/readyz", "ok") })
+	return p.await(ctx, func() bool { return healthy(ctx, client, url, "ok") })
 }
 
 // freePorts returns currently unused ports.

@@ -71,7 +71,7 @@ func TestKilledProcessLeavesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Printf("victim %s %d %d\n", env.dir, env.etcd.cmd.Process.Pid, env.server.cmd.Process.Pid)
+		fmt.Printf("victim %s %d %d\n", env.dir, env.etcd.pid, env.server.pid)
 		select {}
 	}
 	skipUnlessWanted(t)

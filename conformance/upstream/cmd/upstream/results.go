@@ -98,7 +98,7 @@ func (t *tree) prepare(ctx context.Context, s suite, o options) (b testBinary, e
 		b.env = s.env
 	}
 	if s.etcd {
-		programs, err := testenv.Build(ctx, o.stderr)
+		programs, err := testenv.Build(ctx, testenv.Options{Log: o.stderr})
 		if err != nil {
 			return b, err
 		}

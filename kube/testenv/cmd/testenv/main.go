@@ -1,5 +1,5 @@
-// Testenv runs a Kubernetes API server on loopback, with a kubelet that only pretends
-// to run pods, until interrupted. Use it for experiments without a cluster.
+// Testenv runs Kubernetes on loopback until interrupted, for experiments without a
+// cluster: an API server with a kubelet that only pretends to run pods, or a real node.
 package main
 
 import (
@@ -10,12 +10,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strconv"
-	"strings"
+	"path/filepath"
 	"syscall"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/restartkit/restart/kube/testenv"
 )
@@ -25,14 +22,23 @@ const usage = `usage: testenv [flags] [COMMAND ARGUMENT…]
 Starts etcd and kube-apiserver on loopback, prints the path of a kubeconfig and
 waits to be interrupted. With a command, it runs the command with KUBECONFIG set
 and exits with its code. On exit it removes all its files and processes, except
-for the programs that it has built. The first start builds kube-apiserver, which
-takes minutes.
+for the programs that it has built. The first start builds them, which takes
+minutes.
 
-Pods outside kube-system run on a simulated node, without containers. Each pod
-ends after a while, with exit code 0 by default. Annotations of a pod change this:
+Without -node, pods outside kube-system run on a simulated node, without
+containers. Each pod ends after a while, with exit code 0 by default. Annotations
+of a pod change this:
 
   testenv/exit: "1,0"      exit codes of its containers
   testenv/run: 5s          how long it runs
+
+With -node, which needs root on Linux, it is a whole cluster of one node: scheduler,
+controller manager, kubelet and containerd. Pods can use the images
+localhost/testenv/busybox and localhost/testenv/pause, and pull no others. Their
+network is loopback only. With -kubelet-only, kubelet and containerd run static pods
+without an API server. Commands of a node get CONTAINER_RUNTIME_ENDPOINT, the socket of
+containerd, and TESTENV_MANIFESTS, the folder of static pods. The logs of the programs
+are *.log in the folder of the kubeconfig.
 
 flags:
 `
@@ -44,97 +50,129 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("testenv", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	var (
-		build   = flags.Bool("build", false, "make missing programs, print the paths of all, and exit")
-		kubectl = flags.Bool("kubectl", false, "build kubectl and print its path; the command finds it if PATH has none")
-		runs    = flags.Duration("run", 2*time.Second, "how long a pod runs without the annotation")
-	)
-	flags.Usage = func() {
-		fmt.Fprint(stderr, usage)
-		flags.PrintDefaults()
-	}
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+	f, err := parse(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
 		return 0
 	} else if err != nil {
 		return 2
 	}
-	fail := func(err error) int {
+	s := session{flags: f, environ: os.Environ(), stdout: stdout, stderr: stderr}
+	if f.kubeletOnly {
+		err = s.kubeletOnly(ctx)
+	} else {
+		err = s.environment(ctx)
+	}
+	if err != nil {
 		fmt.Fprintln(stderr, "testenv:", err)
 		return 1
 	}
-	var kubectlPath string
-	if *kubectl {
-		var err error
-		if kubectlPath, err = testenv.BuildKubernetes(ctx, "kubectl", stderr); err != nil {
-			return fail(err)
-		}
-		fmt.Fprintln(stdout, "kubectl:", kubectlPath)
-	}
-	if *build {
-		programs, err := testenv.Build(ctx, stderr)
+	return s.code
+}
+
+// A session is one run of the program.
+type session struct {
+	flags
+	environ        []string // of the command
+	stdout, stderr io.Writer
+	code           int // exit code of the command
+}
+
+// environment runs an API server, with a node or with a simulated one.
+func (s *session) environment(ctx context.Context) error {
+	if s.kubectl {
+		path, err := testenv.BuildKubectl(ctx, s.options)
 		if err != nil {
-			return fail(err)
+			return err
 		}
-		fmt.Fprintf(stdout, "etcd: %s\nkube-apiserver: %s\n", programs.Etcd, programs.Server)
-		return 0
+		fmt.Fprintln(s.stdout, "kubectl:", path)
+		s.environ = append(s.environ, "PATH="+os.Getenv("PATH")+string(os.PathListSeparator)+filepath.Dir(path))
 	}
-	env, err := testenv.Start(ctx, testenv.Options{Log: stderr})
+	if s.build {
+		programs, err := testenv.Build(ctx, s.options)
+		if err != nil {
+			return err
+		}
+		s.print(programs)
+		return nil
+	}
+	start := time.Now()
+	env, err := testenv.Start(ctx, s.options)
 	if err != nil {
-		return fail(err)
+		return err
 	}
-	code, err := serve(ctx, env, *runs, kubectlPath, flags.Args(), stdout, stderr)
-	if err := errors.Join(err, env.Stop()); err != nil {
-		return fail(err)
-	}
-	return code
-}
-
-// serve runs the kubelet until ctx or the command ends, and returns the command's exit
-// code.
-func serve(ctx context.Context, env *testenv.Environment, runs time.Duration, kubectl string, command []string, stdout, stderr io.Writer) (int, error) {
-	kubelet, err := testenv.NewKubelet(testenv.KubeletOptions{
-		Config: env.Config(),
-		Script: func(pod *corev1.Pod) testenv.Outcome { return outcome(pod, runs, stderr) },
-	})
-	if err != nil {
-		return 1, err
-	}
-	node, stop := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- kubelet.Run(node) }()
-	var code int
-	if len(command) > 0 {
-		code, err = runCommand(ctx, env, kubectl, command)
+	s.export("KUBECONFIG", env.Kubeconfig())
+	if env.Node() == nil {
+		err = s.simulateNode(ctx, env)
 	} else {
-		fmt.Fprintf(stdout, "export KUBECONFIG=%s\n", env.Kubeconfig())
-		fmt.Fprintln(stderr, "testenv: ready; interrupt to end")
-		<-ctx.Done()
+		s.node(env.Node())
+		fmt.Fprintf(s.stderr, "testenv: the node is ready after %v\n", time.Since(start).Round(100*time.Millisecond))
+		err = s.serve(ctx)
 	}
-	stop()
-	return code, errors.Join(err, <-done)
+	return errors.Join(err, env.Stop())
 }
 
-// outcome reads a pod's annotations. It reports and ignores invalid ones.
-func outcome(pod *corev1.Pod, runs time.Duration, stderr io.Writer) testenv.Outcome {
-	o := testenv.Outcome{Run: runs, Pending: pod.Namespace == "kube-system"}
-	if text, ok := pod.Annotations["testenv/run"]; ok {
-		if d, err := time.ParseDuration(text); err == nil {
-			o.Run = d
-		} else {
-			fmt.Fprintf(stderr, "testenv: pod %s/%s: testenv/run: %v\n", pod.Namespace, pod.Name, err)
+func (s *session) kubeletOnly(ctx context.Context) error {
+	node, err := testenv.StartNode(ctx, s.options)
+	if err != nil {
+		return err
+	}
+	s.node(node)
+	return errors.Join(s.serve(ctx), node.Stop())
+}
+
+func (s *session) node(node *testenv.Node) {
+	s.export("CONTAINER_RUNTIME_ENDPOINT", node.CRISocket())
+	s.export("TESTENV_MANIFESTS", node.Manifests())
+}
+
+// export sets a variable for the command or prints it for a shell.
+func (s *session) export(name, value string) {
+	s.environ = append(s.environ, name+"="+value)
+	if len(s.command) == 0 {
+		fmt.Fprintf(s.stdout, "export %s=%s\n", name, value)
+	}
+}
+
+// simulateNode is serve with a simulated node.
+func (s *session) simulateNode(ctx context.Context, env *testenv.Environment) error {
+	kubelet, err := testenv.NewKubelet(testenv.KubeletOptions{Config: env.Config(), Script: s.outcome})
+	if err != nil {
+		return err
+	}
+	running, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- kubelet.Run(running) }()
+	err = s.serve(ctx)
+	stop()
+	return errors.Join(err, <-done)
+}
+
+// serve runs the command or, without one, waits for ctx to end.
+func (s *session) serve(ctx context.Context) (err error) {
+	if len(s.command) > 0 {
+		s.code, err = runCommand(ctx, s.command, s.environ)
+		return err
+	}
+	fmt.Fprintln(s.stderr, "testenv: ready; interrupt to end")
+	<-ctx.Done()
+	return nil
+}
+
+func (s *session) print(p testenv.Programs) {
+	for _, program := range []struct{ name, path string }{
+		{"etcd", p.Etcd},
+		{"kube-apiserver", p.Server},
+		{"kube-controller-manager", p.ControllerManager},
+		{"kube-scheduler", p.Scheduler},
+		{"kubelet", p.Kubelet},
+		{"containerd", p.Containerd},
+		{"containerd-shim-runc-v2", p.Shim},
+		{"ctr", p.Ctr},
+		{"runc", p.Runc},
+		{"busybox", p.Busybox},
+	} {
+		if program.path != "" {
+			fmt.Fprintf(s.stdout, "%s: %s\n", program.name, program.path)
 		}
 	}
-	if text, ok := pod.Annotations["testenv/exit"]; ok {
-		for field := range strings.SplitSeq(text, ",") {
-			code, err := strconv.ParseInt(strings.TrimSpace(field), 10, 32)
-			if err != nil {
-				fmt.Fprintf(stderr, "testenv: pod %s/%s: testenv/exit: %v\n", pod.Namespace, pod.Name, err)
-				break
-			}
-			o.ExitCodes = append(o.ExitCodes, int32(code))
-		}
-	}
-	return o
 }

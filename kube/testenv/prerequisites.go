@@ -1,0 +1,62 @@
+package testenv
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// A machine is what decides whether a node can run.
+type machine struct {
+	os          string
+	root        bool
+	controllers []string // of its cgroups
+	exists      func(path string) bool
+	inPath      func(program string) bool
+	busybox     bool // in PATH and static
+}
+
+// checkNode returns an error that lists everything this machine lacks for a node.
+func checkNode() error {
+	m := machine{
+		os:     runtime.GOOS,
+		root:   os.Geteuid() == 0,
+		exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
+		inPath: func(program string) bool { _, err := exec.LookPath(program); return err == nil },
+	}
+	if path, err := exec.LookPath("busybox"); err == nil {
+		m.busybox = static(path)
+	}
+	for _, h := range hierarchies() {
+		m.controllers = append(m.controllers, h.controllers...)
+	}
+	if lacks := m.lacks(); len(lacks) > 0 {
+		return errors.New("this machine cannot run a node, which needs " + strings.Join(lacks, "; "))
+	}
+	return nil
+}
+
+func (m machine) lacks() []string {
+	if m.os != "linux" {
+		return []string{"Linux"}
+	}
+	var lacks []string
+	need := func(ok bool, what string) {
+		if !ok {
+			lacks = append(lacks, what)
+		}
+	}
+	need(m.root, "root")
+	need(m.inPath("go"), "go in PATH")
+	debian := m.inPath("apt-get") && m.inPath("dpkg-deb")
+	need(debian || m.inPath("runc"), "runc in PATH or Debian's apt-get")
+	need(debian || m.busybox, "a static busybox in PATH or Debian's apt-get")
+	need(m.exists("/dev/kmsg"), "/dev/kmsg")
+	for _, controller := range []string{"cpu", "cpuset", "memory", "pids"} {
+		need(slices.Contains(m.controllers, controller), "the cgroup controller "+controller)
+	}
+	return lacks
+}
