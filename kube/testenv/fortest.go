@@ -37,10 +37,13 @@ func ForTest(t testing.TB) *Environment {
 }
 
 // StartForTest starts an Environment and stops it after the test, or skips the test
-// unless EnvVar is set.
+// unless EnvVar is set and this machine can run a node, if o wants one.
 func StartForTest(t testing.TB, o Options) *Environment {
 	t.Helper()
 	skipUnlessWanted(t)
+	if o.Node {
+		skipWithoutNode(t)
+	}
 	env, err := Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -54,10 +57,10 @@ func StartForTest(t testing.TB, o Options) *Environment {
 }
 
 // StartNodeForTest starts a Node and stops it after the test, or skips the test unless
-// EnvVar is set.
+// EnvVar is set and this machine can run a node.
 func StartNodeForTest(t testing.TB, o Options) *Node {
 	t.Helper()
-	skipUnlessWanted(t)
+	skipWithoutNode(t)
 	node, err := StartNode(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -68,6 +71,14 @@ func StartNodeForTest(t testing.TB, o Options) *Node {
 		}
 	})
 	return node
+}
+
+func skipWithoutNode(t testing.TB) {
+	t.Helper()
+	skipUnlessWanted(t)
+	if err := checkNode(); err != nil {
+		t.Skip(err)
+	}
 }
 
 func skipUnlessWanted(t testing.TB) {

@@ -16,8 +16,8 @@ import (
 
 // The names of a node's images. Each has further names by Options.
 const (
-	Busybox = "localhost/testenv/busybox:latest" // all applets of Debian's busybox-static; runs sh
-	Pause   = "localhost/testenv/pause:latest"   // waits for SIGTERM or SIGINT, for the sandboxes of pods
+	Busybox = "localhost/testenv/busybox:1" // all applets of Debian's busybox-static; runs sh
+	Pause   = "localhost/testenv/pause:1"   // waits for SIGTERM or SIGINT, for the sandboxes of pods
 )
 
 // An image is a file system of one layer with a configuration.

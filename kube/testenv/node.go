@@ -123,16 +123,15 @@ var replaced = []string{"/run", "/var/lib", "/var/log"}
 
 // visible returns an error if a node would not see the path.
 func visible(path string) error {
-	path, err := filepath.EvalSymlinks(path)
-	if errors.Is(err, os.ErrNotExist) {
-		err = nil // to be made
+	if real, err := filepath.EvalSymlinks(path); err == nil { // others are yet to be made
+		path = real
 	}
 	for _, folder := range replaced {
 		if strings.HasPrefix(path, folder+"/") {
 			return fmt.Errorf("a node replaces %s and so does not see %s; set TMPDIR, XDG_CACHE_HOME or PATH", folder, path)
 		}
 	}
-	return err
+	return nil
 }
 
 func (n *Node) write(name, text string, mode os.FileMode) (path string, err error) {

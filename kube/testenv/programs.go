@@ -23,14 +23,14 @@ type Programs struct {
 // o.Log receives a line before and after each build. With o.Node, Build first checks
 // that this machine can run a node.
 func Build(ctx context.Context, o Options) (Programs, error) {
+	k, err := kubernetesSource(o.Version)
+	if err != nil {
+		return Programs{}, err
+	}
 	if o.Node {
 		if err := checkNode(); err != nil {
 			return Programs{}, err
 		}
-	}
-	k, err := kubernetesSource(o.Version)
-	if err != nil {
-		return Programs{}, err
 	}
 	var p Programs
 	wanted := []wish{
@@ -48,11 +48,11 @@ func Build(ctx context.Context, o Options) (Programs, error) {
 
 // buildNode is Build for StartNode.
 func buildNode(ctx context.Context, o Options) (Programs, error) {
-	if err := checkNode(); err != nil {
-		return Programs{}, err
-	}
 	k, err := kubernetesSource(o.Version)
 	if err != nil {
+		return Programs{}, err
+	}
+	if err := checkNode(); err != nil {
 		return Programs{}, err
 	}
 	var p Programs

@@ -34,7 +34,7 @@ of a pod change this:
 
 With -node, which needs root on Linux, it is a whole cluster of one node: scheduler,
 controller manager, kubelet and containerd. Pods can use the images
-localhost/testenv/busybox and localhost/testenv/pause, and pull no others. Their
+localhost/testenv/busybox:1 and localhost/testenv/pause:1, and pull no others. Their
 network is loopback only. With -kubelet-only, kubelet and containerd run static pods
 without an API server. Commands of a node get CONTAINER_RUNTIME_ENDPOINT, the socket of
 containerd, and TESTENV_MANIFESTS, the folder of static pods. The logs of the programs
