@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// A namespace runs programs in a PID and mount namespace. Its first process is this
+// A namespace runs programs in a PID, mount and, in version 2, cgroup namespace. Its first process is this
 // program under another name, see [firstProcess]. When that ends, the kernel kills all
 // others, and their mounts vanish.
 type namespace struct {
@@ -46,9 +46,9 @@ type report struct {
 // would give to a program.
 const firstProcessName = "testenv: first process of a node"
 
-// newNamespace starts the first process, which mounts folders of folder over those of
+// newNamespace starts the first process in the cgroup. It mounts folders of folder over those of
 // the machine, see [arrange].
-func (g *guard) newNamespace(ctx context.Context, folder string) (_ *namespace, err error) {
+func (g *guard) newNamespace(ctx context.Context, c cgroup, folder string) (_ *namespace, err error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -63,9 +63,16 @@ func (g *guard) newNamespace(ctx context.Context, folder string) (_ *namespace, 
 		return nil, errors.Join(err, commands.Close())
 	}
 	defer theirReports.Close()
+	var root *os.File // of the cgroup namespace
+	if c.unified {
+		if root, err = os.Open(filepath.Join(cgroupFolder, c.name)); err != nil {
+			return nil, errors.Join(err, commands.Close(), reports.Close())
+		}
+		defer root.Close()
+	}
 	cmd := &exec.Cmd{
 		Path: program, Args: []string{firstProcessName, folder},
-		Stdin: theirCommands, Stdout: theirReports, SysProcAttr: ownNamespaces(),
+		Stdin: theirCommands, Stdout: theirReports, SysProcAttr: ownNamespaces(root),
 	}
 	n := &namespace{dir: g.dir, commands: json.NewEncoder(commands), running: map[string]*process{}}
 	if n.first, err = g.launch("node", cmd); err != nil {

@@ -10,8 +10,16 @@ import (
 	"syscall"
 )
 
-func ownNamespaces() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
+// ownNamespaces returns the attributes of the first process. With a cgroup, the process
+// starts in it and then makes a cgroup namespace, whose root is the cgroup therefore.
+func ownNamespaces(cgroup *os.File) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
+	if cgroup != nil {
+		a.UseCgroupFD = true
+		a.CgroupFD = int(cgroup.Fd())
+		a.Unshareflags = syscall.CLONE_NEWCGROUP
+	}
+	return a
 }
 
 // A program that links this package becomes the first process of a namespace if it is
@@ -133,6 +141,11 @@ func arrange(folder string) (overlay bool, err error) {
 			return false, fmt.Errorf("mounting %s: %w", s.target, err)
 		}
 	}
+	if unified() {
+		if err := enterLeaf(); err != nil {
+			return false, err
+		}
+	}
 	for _, target := range replaced {
 		source := filepath.Join(folder, target)
 		err := errors.Join(os.MkdirAll(source, 0o755), syscall.Mount(source, target, "", syscall.MS_BIND, ""))
@@ -151,6 +164,18 @@ func arrange(folder string) (overlay bool, err error) {
 		}
 	}
 	return canOverlay(filepath.Join(folder, "overlay")), nil
+}
+
+// enterLeaf mounts the cgroups of this namespace, in the place of the machine's, and
+// moves this process from their root to a leaf.
+func enterLeaf() error {
+	if err := syscall.Unmount(cgroupFolder, syscall.MNT_DETACH); err != nil {
+		return fmt.Errorf("unmounting %s: %w", cgroupFolder, err)
+	}
+	if err := syscall.Mount("cgroup2", cgroupFolder, "cgroup2", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("mounting %s: %w", cgroupFolder, err)
+	}
+	return os.WriteFile(filepath.Join(cgroupFolder, leaf, "cgroup.procs"), []byte("0"), 0o644)
 }
 
 func canOverlay(dir string) bool {

@@ -2,7 +2,10 @@
 
 package testenv
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 // A node needs Linux, so nothing calls ownNamespaces elsewhere.
-func ownNamespaces() *syscall.SysProcAttr { return nil }
+func ownNamespaces(*os.File) *syscall.SysProcAttr { return nil }

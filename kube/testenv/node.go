@@ -31,7 +31,7 @@ import (
 // A Node is safe for concurrent use by multiple goroutines.
 type Node struct {
 	folder     string // in the guard's
-	cgroup     string // such as /testenv-123
+	cgroup     cgroup
 	programs   Programs
 	options    Options
 	identity   identity
@@ -51,7 +51,7 @@ type Node struct {
 // BusyboxNames and PauseNames of o. The first start builds the programs, see [Build].
 // The caller must call Stop. On an error, nothing is left running.
 func StartNode(ctx context.Context, o Options) (*Node, error) {
-	programs, err := buildNode(ctx, o)
+	programs, err := BuildNode(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("testenv: StartNode: %w", err)
 	}
@@ -97,7 +97,7 @@ func (n *Node) enter(ctx context.Context) error {
 	if n.folder, err = filepath.EvalSymlinks(n.guard.dir); err != nil {
 		return err
 	}
-	n.cgroup = "/" + filepath.Base(n.folder)
+	name := "/" + filepath.Base(n.folder)
 	n.folder = filepath.Join(n.folder, "node")
 	p := n.programs
 	for _, path := range []string{n.folder, p.Runc, p.Busybox, p.Containerd, p.Shim, p.Ctr, p.Kubelet} {
@@ -110,10 +110,10 @@ func (n *Node) enter(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := n.guard.makeCgroup(n.cgroup); err != nil {
+	if n.cgroup, err = n.guard.newCgroup(name); err != nil {
 		return err
 	}
-	n.namespace, err = n.guard.newNamespace(ctx, n.folder)
+	n.namespace, err = n.guard.newNamespace(ctx, n.cgroup, n.folder)
 	return err
 }
 

@@ -97,7 +97,7 @@ func (n *Node) kubeletConfig() ([]byte, error) {
 		"volumePluginDir": filepath.Join(n.folder, "volume-plugins"),
 
 		"cgroupDriver":                  "cgroupfs",
-		"cgroupRoot":                    n.cgroup,
+		"cgroupRoot":                    n.cgroup.root(),
 		"failCgroupV1":                  false,
 		"failSwapOn":                    false,
 		"localStorageCapacityIsolation": false,

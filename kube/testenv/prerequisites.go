@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
@@ -13,13 +14,17 @@ import (
 type machine struct {
 	os          string
 	root        bool
-	controllers []string // of its cgroups
+	controllers []string // of cgroups
 	exists      func(path string) bool
 	inPath      func(program string) bool
 	busybox     bool // in PATH and static
 }
 
-// checkNode returns an error that lists everything this machine lacks for a node.
+// ErrNoNode is in the errors of Build, BuildNode, Start and StartNode if this machine
+// lacks what a node needs.
+var ErrNoNode = errors.New("this machine cannot run a node")
+
+// checkNode returns an ErrNoNode that lists everything this machine lacks for a node.
 func checkNode() error {
 	m := machine{
 		os:     runtime.GOOS,
@@ -34,7 +39,7 @@ func checkNode() error {
 		m.controllers = append(m.controllers, h.controllers...)
 	}
 	if lacks := m.lacks(); len(lacks) > 0 {
-		return errors.New("this machine cannot run a node, which needs " + strings.Join(lacks, "; "))
+		return fmt.Errorf("%w, which needs %s", ErrNoNode, strings.Join(lacks, "; "))
 	}
 	return nil
 }

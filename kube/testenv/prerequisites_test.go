@@ -48,7 +48,7 @@ func TestMachineThatLacksSomethingSaysAllOfIt(t *testing.T) {
 
 func TestHierarchiesOfBothVersions(t *testing.T) {
 	read := func(path string) string {
-		if strings.HasSuffix(path, "unified/cgroup.controllers") {
+		if strings.HasSuffix(path, "unified/cgroup.subtree_control") {
 			return "hugetlb rdma\n"
 		}
 		return "cpuset cpu io memory pids\n"

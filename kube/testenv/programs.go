@@ -46,8 +46,8 @@ func Build(ctx context.Context, o Options) (Programs, error) {
 	return p, makeAll(ctx, o.Log, wanted)
 }
 
-// buildNode is Build for StartNode.
-func buildNode(ctx context.Context, o Options) (Programs, error) {
+// BuildNode is Build for StartNode.
+func BuildNode(ctx context.Context, o Options) (Programs, error) {
 	k, err := kubernetesSource(o.Version)
 	if err != nil {
 		return Programs{}, err

@@ -56,8 +56,8 @@ func parse(args []string, stderr io.Writer) (flags, error) {
 			}
 		})
 	}
-	if f.kubeletOnly && (f.kubectl || f.build || f.options.Controllers != nil) {
-		err = errors.New("-kubelet-only does not go with -kubectl, -build or -controllers")
+	if f.kubeletOnly && (f.kubectl || f.options.Controllers != nil) {
+		err = errors.New("-kubelet-only does not go with -kubectl or -controllers")
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "testenv:", err)

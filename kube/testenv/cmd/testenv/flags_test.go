@@ -37,14 +37,14 @@ func TestFlagsBecomeOptions(t *testing.T) {
 
 func TestWrongFlagsSayWhy(t *testing.T) {
 	for args, want := range map[string]string{
-		"-kubelet-only":               "-kubelet-only needs -node",
-		"-controllers *":              "-controllers needs -node",
-		"-node -kubelet x":            "not FIELD=VALUE",
-		"-gates A=perhaps":            `"A=perhaps" is not NAME=true or NAME=false`,
-		"-node -kubelet-only -build":  "-kubelet-only does not go with",
-		"-node -kubernetes":           "flag needs an argument",
-		"-kubernetes 1.2 -build":      `no Kubernetes "1.2", only 1.37 and 1.36`,
-		"-node -kubernetes x -build ": `no Kubernetes "x"`,
+		"-kubelet-only":                "-kubelet-only needs -node",
+		"-controllers *":               "-controllers needs -node",
+		"-node -kubelet x":             "not FIELD=VALUE",
+		"-gates A=perhaps":             `"A=perhaps" is not NAME=true or NAME=false`,
+		"-node -kubelet-only -kubectl": "-kubelet-only does not go with",
+		"-node -kubernetes":            "flag needs an argument",
+		"-kubernetes 1.2 -build":       `no Kubernetes "1.2", only 1.37 and 1.36`,
+		"-node -kubernetes x -build ":  `no Kubernetes "x"`,
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code == 0 || !strings.Contains(stderr.String(), want) {

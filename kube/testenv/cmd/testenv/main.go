@@ -38,7 +38,8 @@ localhost/testenv/busybox:1 and localhost/testenv/pause:1, and pull no others. T
 network is loopback only. With -kubelet-only, kubelet and containerd run static pods
 without an API server. Commands of a node get CONTAINER_RUNTIME_ENDPOINT, the socket of
 containerd, and TESTENV_MANIFESTS, the folder of static pods. The logs of the programs
-are *.log in the folder of the kubeconfig.
+are *.log in the folder of the kubeconfig. The exit code is 3 if this machine cannot
+run a node.
 
 flags:
 `
@@ -58,12 +59,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	s := session{flags: f, environ: os.Environ(), stdout: stdout, stderr: stderr}
 	if f.kubeletOnly {
-		err = s.kubeletOnly(ctx)
+		err = s.runKubelet(ctx)
 	} else {
 		err = s.environment(ctx)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "testenv:", err)
+		if errors.Is(err, testenv.ErrNoNode) {
+			return 3
+		}
 		return 1
 	}
 	return s.code
@@ -111,7 +115,14 @@ func (s *session) environment(ctx context.Context) error {
 	return errors.Join(err, env.Stop())
 }
 
-func (s *session) kubeletOnly(ctx context.Context) error {
+func (s *session) runKubelet(ctx context.Context) error {
+	if s.build {
+		programs, err := testenv.BuildNode(ctx, s.options)
+		if err == nil {
+			s.print(programs)
+		}
+		return err
+	}
 	node, err := testenv.StartNode(ctx, s.options)
 	if err != nil {
 		return err
