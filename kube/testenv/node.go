@@ -76,7 +76,7 @@ func startNode(ctx context.Context, programs Programs, o Options) (_ *Node, err 
 	if n.identity, err = newIdentity(guard.dir, clock.RealClock{}.Now()); err != nil {
 		return nil, err
 	}
-	if err := n.startContainerd(ctx); err != nil {
+	if err := n.startRuntime(ctx); err != nil {
 		return nil, err
 	}
 	if err := n.startKubelet(ctx); err != nil {
@@ -85,7 +85,18 @@ func startNode(ctx context.Context, programs Programs, o Options) (_ *Node, err 
 	return n, nil
 }
 
-// enter makes the node's cgroup and namespace.
+// startRuntime starts everything that a kubelet needs.
+func (n *Node) startRuntime(ctx context.Context) error {
+	if err := n.enter(ctx); err != nil {
+		return err
+	}
+	if err := n.startContainerd(ctx); err != nil {
+		return err
+	}
+	return n.importImages(ctx)
+}
+
+// enter makes the node's folder, cgroup and namespace.
 func (n *Node) enter(ctx context.Context) error {
 	ports, err := freePorts(1)
 	if err != nil {
@@ -141,31 +152,18 @@ func (n *Node) write(name, text string, mode os.FileMode) (path string, err erro
 
 func (n *Node) socket() string { return filepath.Join(n.folder, "containerd.sock") }
 
-// startContainerd starts containerd and, the first time, imports the images.
 func (n *Node) startContainerd(ctx context.Context) error {
-	first := n.namespace == nil
-	if first {
-		if err := n.enter(ctx); err != nil {
-			return err
-		}
-	}
-	config, err := n.write("containerd.toml", n.containerdConfig(), 0o600)
+	config, err1 := n.write("containerd.toml", n.containerdConfig(), 0o600)
+	_, err2 := n.write("cni/none.conflist", cniConfig, 0o644)
+	_, err3 := n.write("cni/bin/none", cniPlugin, 0o755)
+	err := errors.Join(err1, err2, err3)
 	if err != nil {
-		return err
-	}
-	_, err1 := n.write("cni/none.conflist", cniConfig, 0o644)
-	_, err2 := n.write("cni/bin/none", cniPlugin, 0o755)
-	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
 	if n.containerd, err = n.namespace.start("containerd", n.programs.Containerd, "--config", config); err != nil {
 		return err
 	}
-	ready := func() bool { return n.ctr(ctx, "version") == nil }
-	if err := n.containerd.await(ctx, ready); err != nil || !first {
-		return err
-	}
-	return n.importImages(ctx)
+	return n.containerd.await(ctx, func() bool { return n.ctr(ctx, "version") == nil })
 }
 
 // ctr runs containerd's client.

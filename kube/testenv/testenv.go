@@ -120,16 +120,16 @@ func start(ctx context.Context, programs Programs, o Options) (_ *Environment, e
 	if err := e.identity.writeKubeconfig(e.Kubeconfig(), e.serverURL); err != nil {
 		return nil, err
 	}
-	containerd := func() error { return nil }
+	runtime := func() error { return nil }
 	if o.Node {
 		e.node = &Node{programs: programs, options: o, identity: e.identity, kubeconfig: e.Kubeconfig(), guard: guard}
-		containerd = inBackground(func() error { return e.node.startContainerd(ctx) })
+		runtime = inBackground(func() error { return e.node.startRuntime(ctx) })
 	}
 	e.etcd, err = e.startEtcd(ctx, ports[1])
 	if err == nil {
 		e.server, err = e.startServer(ctx, ports[2])
 	}
-	if err := errors.Join(err, containerd()); err != nil {
+	if err := errors.Join(err, runtime()); err != nil {
 		return nil, err
 	}
 	if o.Node {
