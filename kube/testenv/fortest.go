@@ -76,7 +76,7 @@ func StartNodeForTest(t testing.TB, o Options) *Node {
 func skipWithoutNode(t testing.TB) {
 	t.Helper()
 	skipUnlessWanted(t)
-	if err := checkNode(); err != nil {
+	if err := CheckNode(); err != nil {
 		t.Skip(err)
 	}
 }

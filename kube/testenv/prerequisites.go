@@ -24,8 +24,8 @@ type machine struct {
 // lacks what a node needs.
 var ErrNoNode = errors.New("this machine cannot run a node")
 
-// checkNode returns an ErrNoNode that lists everything this machine lacks for a node.
-func checkNode() error {
+// CheckNode returns an ErrNoNode that lists everything this machine lacks for a node.
+func CheckNode() error {
 	m := machine{
 		os:     runtime.GOOS,
 		root:   os.Geteuid() == 0,

@@ -28,7 +28,7 @@ func Build(ctx context.Context, o Options) (Programs, error) {
 		return Programs{}, err
 	}
 	if o.Node {
-		if err := checkNode(); err != nil {
+		if err := CheckNode(); err != nil {
 			return Programs{}, err
 		}
 	}
@@ -52,7 +52,7 @@ func BuildNode(ctx context.Context, o Options) (Programs, error) {
 	if err != nil {
 		return Programs{}, err
 	}
-	if err := checkNode(); err != nil {
+	if err := CheckNode(); err != nil {
 		return Programs{}, err
 	}
 	var p Programs

@@ -171,6 +171,26 @@ func (f *file) cut(functions []string) {
 	}
 }
 
+// keepSpecs removes the imports that only add specs to Kubernetes' end-to-end tests, in
+// the folders of pkg, except for one. The framework and the list of features stay.
+func (f *file) keepSpecs(pkg, kept string) {
+	found := false
+	for _, i := range f.syntax.Imports {
+		folder, ok := strings.CutPrefix(strings.Trim(i.Path.Value, "\"`"), pkg+"/")
+		if !ok || localName(i) != "_" || folder == "feature" || strings.HasPrefix(folder, "framework/") {
+			continue
+		}
+		if folder == kept {
+			found = true
+			continue
+		}
+		f.changes = append(f.changes, change{f.offset(i.Pos()), f.offset(i.End()), ""})
+	}
+	if !found {
+		f.missing = append(f.missing, "import of "+pkg+"/"+kept)
+	}
+}
+
 // localName returns the name by which a file uses an import, assuming that the package
 // is named after its folder.
 func localName(i *ast.ImportSpec) string {

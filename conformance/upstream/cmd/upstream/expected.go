@@ -97,3 +97,50 @@ func (e expectations) compare(suite string, r results, only *regexp.Regexp) []st
 	slices.Sort(lines)
 	return lines
 }
+
+// readNames reads the names of a suite's tests, one a line.
+func readNames(path string) ([]string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if strings.ContainsAny(line, " \t") {
+			return nil, fmt.Errorf("%s:%d: want one name, without blanks", path, number)
+		}
+		if slices.Contains(names, line) {
+			return nil, fmt.Errorf("%s:%d: %s is listed twice", path, number, line)
+		}
+		names = append(names, line)
+	}
+	return names, nil
+}
+
+// compareNames returns a line for each listed test that did not run, and for each test
+// that is not listed.
+func compareNames(names []string, r results, only *regexp.Regexp) []string {
+	var lines []string
+	for _, name := range names {
+		switch {
+		case !only.MatchString(name):
+		case r[name] == "":
+			lines = append(lines, "UNEXPECTED: "+name+" does not exist; take it from the list of names")
+		case r[name] == "SKIP":
+			lines = append(lines, "UNEXPECTED: "+name+" is skipped")
+		}
+	}
+	for _, name := range r.leaves() {
+		if !slices.Contains(names, name) {
+			lines = append(lines, "UNEXPECTED: "+name+" is new; add it to the list of names")
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/restartkit/restart/kube/testenv"
 )
 
 const usage = `usage: upstream [flags] [SUITE…]
@@ -24,7 +26,8 @@ const usage = `usage: upstream [flags] [SUITE…]
 Runs the suites, all by default, and compares the tests that fail with
 expected.txt. Run it in conformance/upstream. It compiles much of Kubernetes, for
 minutes to an hour, once. The exit code is 1 if a test fails that should not, or
-passes that should not.
+passes that should not. The suite e2e starts a Kubernetes node, which needs root.
+Without arguments, a machine that cannot run one leaves the suite out.
 
 flags:
 `
@@ -74,6 +77,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "upstream:", err)
 		return 2
 	}
+	chosen, leftOut := runnable(chosen, *reach, testenv.CheckNode)
+	for _, line := range leftOut {
+		fmt.Fprintln(stderr, "upstream:", line)
+	}
+	if len(leftOut) > 0 && flags.NArg() > 0 {
+		return 2
+	}
 	ok, err := judge(ctx, chosen, options{baseline: *baseline, reach: *reach, only: pattern, dir: *keep, stdout: stdout, stderr: stderr})
 	if err != nil {
 		fmt.Fprintln(stderr, "upstream:", err)
@@ -119,7 +129,7 @@ func judge(ctx context.Context, chosen []suite, o options) (bool, error) {
 	fmt.Fprintf(o.stdout, "%-16s %6s %6s %6s %6s %6s  %s\n", "SUITE", "TESTS", "REACH", "PASS", "FAIL", "SKIP", "TIME")
 	for _, s := range chosen {
 		start := time.Now()
-		if swapped := !o.baseline || len(s.env) > 0; t == nil || t.swapped != swapped {
+		if swapped := s.swapped(o.baseline); t == nil || t.swapped != swapped {
 			if t, err = newTree(ctx, dir, swapped); err != nil {
 				return false, err
 			}
@@ -138,7 +148,15 @@ func judge(ctx context.Context, chosen []suite, o options) (bool, error) {
 		}
 		pass, fail, skip := results.count()
 		fmt.Fprintf(o.stdout, "%-16s %6d %6s %6d %6d %6d  %v\n", s.name, pass+fail+skip, reach, pass, fail, skip, time.Since(start).Round(time.Second))
-		for _, line := range expected.compare(s.name, results, o.only) {
+		lines := expected.compare(s.name, results, o.only)
+		if s.names != "" {
+			names, err := readNames(s.names)
+			if err != nil {
+				return false, err
+			}
+			lines = append(lines, compareNames(names, results, o.only)...)
+		}
+		for _, line := range lines {
 			fmt.Fprintln(o.stdout, "  "+line)
 			good = good && strings.HasPrefix(line, "as expected")
 		}

@@ -30,6 +30,10 @@ var (
 // run runs the tests of a suite and writes their output to a log in the tree's folder.
 // With o.reach it also returns the tests that reached our code.
 func (t *tree) run(ctx context.Context, s suite, o options) (all results, reached map[string]bool, err error) {
+	if s.node {
+		all, err := t.runOnNode(ctx, s, o)
+		return all, nil, err
+	}
 	b, err := t.prepare(ctx, s, o)
 	if err != nil {
 		return nil, nil, err
@@ -151,16 +155,18 @@ func (b testBinary) run(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, b.path, args...)
 	cmd.Dir = b.dir
 	cmd.Env = append(os.Environ(), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // together with programs that the tests start
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 10 * time.Second
+	inGroup(cmd)
 	return cmd.CombinedOutput()
 }
 
-// read adds the outcomes from a test binary's output. A test without an outcome,
-// because the binary crashed, has failed. If the binary fails but no test does, it
-// found a problem afterwards, such as leaked goroutines, which read adds as a test of
-// its own.
+// inGroup makes the end of the command's context kill the programs that it starts, too.
+func inGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 10 * time.Second
+}
+
+// read adds the outcomes from a test binary's output.
 func (r results) read(output []byte, names []string, failed bool) {
 	lines := bufio.NewScanner(bytes.NewReader(output))
 	lines.Buffer(nil, 64<<20)
@@ -169,6 +175,14 @@ func (r results) read(output []byte, names []string, failed bool) {
 			r[string(m[2])] = string(m[1])
 		}
 	}
+	r.complete(names, failed)
+}
+
+// complete adds what the output of a process lacks. A test without an outcome, because
+// the process crashed, has failed. If the process failed but no test did, it found a
+// problem afterwards, such as leaked goroutines, which complete adds as a test of its
+// own.
+func (r results) complete(names []string, failed bool) {
 	for _, name := range names {
 		if r[name] == "" {
 			r[name] = "FAIL"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 )
 
 // A suite is a package of Kubernetes whose tests are run.
@@ -12,11 +13,15 @@ type suite struct {
 	pkg   string
 	apart bool     // one process per top-level test, because they leave gates, metrics or an etcd behind
 	etcd  bool     // the tests start etcd
+	node  bool     // specs of Ginkgo, run on a node of kube/testenv
 	env   []string // makes a binary run ours; without it, the binary runs upstream's as the baseline
 
 	// Tests, by file, that call functions ours lacks. They are not compiled and count as
 	// failures.
 	leftOut map[string][]string
+
+	// A file with the names of all tests, which must neither disappear nor be skipped.
+	names string
 }
 
 var suites = []suite{
@@ -30,6 +35,31 @@ var suites = []suite{
 	{name: "kuberuntime", pkg: "k8s.io/kubernetes/pkg/kubelet/kuberuntime"},
 	{name: "kubelet", pkg: "k8s.io/kubernetes/pkg/kubelet"},
 	{name: "job", pkg: "k8s.io/kubernetes/test/integration/job", apart: true, etcd: true, env: []string{"RESTART_CONTROLLER=1"}},
+	{name: "e2e", pkg: "k8s.io/kubernetes/test/e2e", node: true, names: "e2e.txt"},
+}
+
+// swapped reports whether the tests are compiled with the adapters. Those on a node are
+// not, because the code under test runs in another program.
+func (s suite) swapped(baseline bool) bool {
+	return !s.node && (!baseline || len(s.env) > 0)
+}
+
+// runnable returns the suites that can run, and a line for each of the others. check
+// returns an error if this machine cannot run a node. It is called at most once.
+func runnable(chosen []suite, reach bool, check func() error) (can []suite, leftOut []string) {
+	check = sync.OnceValue(check)
+	for _, s := range chosen {
+		if !s.node {
+			can = append(can, s)
+		} else if reach {
+			leftOut = append(leftOut, s.name+" is left out: -reach cannot count in another program")
+		} else if err := check(); err != nil {
+			leftOut = append(leftOut, s.name+" is left out: "+err.Error())
+		} else {
+			can = append(can, s)
+		}
+	}
+	return can, leftOut
 }
 
 // allLeftOut returns all tests of s left out.

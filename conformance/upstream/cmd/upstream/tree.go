@@ -143,10 +143,16 @@ func (t *tree) build(ctx context.Context, s suite, reach bool) (binary string, e
 		}
 		args = append(args, "-overlay="+overlay)
 	}
-	cmd := exec.CommandContext(ctx, "go", append(args, s.pkg)...)
+	return binary, compile(ctx, append(args, s.pkg)...)
+}
+
+// compile runs the go command.
+func compile(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	inGroup(cmd)
 	if output, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("cannot compile: %w\n%s", err, output)
+		return fmt.Errorf("cannot compile: %w\n%s", err, output)
 	}
-	return binary, nil
+	return nil
 }
