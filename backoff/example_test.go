@@ -95,6 +95,21 @@ func ExampleCrashLoopConfig_Resolve() {
 	// Max=2s: the longest delay is 2s; the default is 5m0s, and the first delay is lowered to it from 10s
 }
 
+// A kubelet with the default syncFrequency restarts a container later than its curve.
+func ExampleKubeletRestart() {
+	curve := backoff.CrashLoop()
+	for failures := 1; failures <= 5; failures++ {
+		in := backoff.KubeletRestart(curve.Delay(failures), 0)
+		fmt.Printf("from %v to %v\n", in.From, in.To)
+	}
+	// Output:
+	// from 10s to 16s
+	// from 20s to 31s
+	// from 40s to 1m1s
+	// from 1m20s to 1m51s
+	// from 2m40s to 3m11s
+}
+
 func ExampleExitPolicy_DecideExit() {
 	const container = `{"name": "trainer", "restartPolicy": "Never", "restartPolicyRules": [
 		{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}]}`

@@ -91,6 +91,9 @@ const moreUsage = `
 A window includes restarts at its end, but not at its start. The first window
 includes both.
 
+Restarts are counted at the end of their delays. A kubelet with the default
+syncFrequency of 1m is late by up to half the delay, at most 30s, and a second.
+
 Presets, with their sources:
 %s
 docker, systemd and flink do without a kubelet, so their restarts make no API
