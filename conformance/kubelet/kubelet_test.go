@@ -20,6 +20,10 @@ var (
 	strict  = flag.Bool("kubelet.strict", false, "fail for late restarts, too; needs an idle machine")
 )
 
+// apart is the time between the pods' first starts. Containers that start together wait
+// for each other, and pods on one curve would do so at each restart.
+const apart = 400 * time.Millisecond
+
 // starting is the time that an idle machine may take to create and start a container.
 const starting = 500 * time.Millisecond
 
@@ -72,6 +76,10 @@ func (c curve) start(t *testing.T, syncFrequency string, pods int) *watched {
 	w := startNode(t, testenv.Options{Version: *version, FeatureGates: c.gates, Kubelet: config})
 	for i := range pods {
 		w.run(t, fmt.Sprintf("crash-%d", i), corev1.Container{Command: []string{"false"}})
+		time.Sleep(apart)
+		if err := w.look(t.Context()); err != nil {
+			t.Log(err) // the machine may be busy
+		}
 	}
 	return w
 }
