@@ -1,0 +1,149 @@
+// Package decide determines which container records of a node may be removed so that
+// the kubelet starts their containers before its own crash-loop delay is over. It does
+// no I/O. Its caller observes the node, calls [State.Step] and carries out the plan.
+package decide
+
+import (
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+// RecordState is the state of a record.
+type RecordState int
+
+// The states, as in CRI.
+const (
+	Created RecordState = iota
+	Running
+	Exited
+	Unknown
+)
+
+// Record is a container as the runtime knows it.
+type Record struct {
+	ID, Sandbox string
+	Pod         string // UID, as in the runtime's labels
+	Name        string
+	State       RecordState
+	Created     time.Time
+
+	// The following are known if Detailed. They matter only for an Exited record.
+	Detailed     bool
+	Code         int32
+	Reason       string
+	Started      time.Time
+	Finished     time.Time
+	RestartCount int64
+	// NextCount is the restart count that the kubelet derives from the log folder for
+	// a container without records.
+	NextCount int64
+}
+
+// Sandbox is a pod's sandbox as the runtime knows it.
+type Sandbox struct {
+	ID, Pod string
+	Ready   bool
+	Created time.Time
+}
+
+// Container is a container of a pod's specification.
+type Container struct {
+	Name    string
+	Policy  backoff.ExitPolicy // as the kubelet applies it
+	Init    bool               // includes sidecars
+	Sidecar bool               // a restartable init container
+	// Initialized reports whether a running sidecar lets the containers after it start.
+	Initialized bool
+}
+
+// Pod is a pod of the node.
+type Pod struct {
+	UID        string // as in the runtime's labels
+	Static     bool   // its exits are not read from the API server
+	Ended      bool   // it is being deleted, has finished, or restarts all containers
+	Containers []Container
+	// Shown holds the exits that the API server shows, by the container's id.
+	Shown map[string]Shown
+	Rules *Rules // nil unless the pod has opted in
+	Now   string // value of its annotation restart-now
+}
+
+// Shown is an exit that the API server shows.
+type Shown struct {
+	Name     string
+	Finished time.Time // in whole seconds
+}
+
+// Observation is the state of the node at one instant.
+type Observation struct {
+	Now     time.Time
+	Elapsed time.Duration // on a clock that is never set, from any start
+	// Pods are those known from the API server or from manifests. Sandboxes and Records
+	// are of one listing, and complete for each pod that has opted in.
+	Pods      []Pod
+	Sandboxes []Sandbox
+	Records   []Record
+	End       bool // end all waits
+}
+
+// Plan is the result of a step.
+type Plan struct {
+	Remove []Record // to be removed, with old logs
+	Poke   []Poke
+	Unpoke []string // ids of records named PokeName, to be removed
+	// Verdicts has one entry per exited container of the pods that have opted in.
+	Verdicts []Verdict
+	// Next is the time until the next step, unless the node changes earlier. It is 0 if
+	// nothing is to be awaited.
+	Next time.Duration
+}
+
+// Poke makes the kubelet look at a pod because of a container without a record.
+type Poke struct {
+	Pod, Container string
+	Sandbox        string
+	Static         bool // over CRI, by a record named PokeName
+}
+
+// Verdict says what happens to a record and why.
+type Verdict struct {
+	Record Record
+	Reason Reason
+	Wait   time.Duration // rest of the delay, with ReasonWaiting
+}
+
+// Reason is the reason of a verdict.
+type Reason string
+
+// The reasons.
+const (
+	ReasonDue       Reason = "due"               // it is removed
+	ReasonWaiting   Reason = "waiting"           // its delay is not over
+	ReasonKubelet   Reason = "kubelet"           // the policy leaves it to the kubelet
+	ReasonNotShown  Reason = "exit-not-shown"    // the kubelet has not reported the exit
+	ReasonNoRestart Reason = "no-restart"        // the kubelet would not restart it
+	ReasonEnded     Reason = "pod-ended"         // the pod is ending or starts over
+	ReasonSandbox   Reason = "sandbox"           // it is not in the pod's ready sandbox
+	ReasonOlder     Reason = "older-record"      // an older record is left
+	ReasonInit      Reason = "init-containers"   // their records would not prevent another run
+	ReasonLog       Reason = "log"               // the logs would not continue the restart count
+	ReasonUnread    Reason = "status-unknown"    // its status is not read yet
+	ReasonRetry     Reason = "removal-failed"    // the next try is later
+	ReasonElsewhere Reason = "another-container" // one that ended restarts all containers
+)
+
+// PokeName is the name of the records by which static pods are poked.
+const PokeName = "sooner-poke"
+
+const (
+	// Settle is the time after which a kubelet has seen a change in the runtime. It
+	// exceeds the kubelet's period of relisting, 1 s.
+	Settle = 1500 * time.Millisecond
+	// Poll is the time until a step that awaits a change of the node.
+	Poll = 500 * time.Millisecond
+	// The first pokes are PokeEvery apart, and later ones up to PokeMax.
+	PokeEvery = time.Second
+	PokeMax   = time.Minute
+	pokesFast = 8
+)

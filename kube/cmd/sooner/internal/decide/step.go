@@ -1,0 +1,405 @@
+package decide
+
+import (
+	"slices"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+// State is the memory between steps. Create one with NewState.
+//
+// Invariants of every step, for each record in Plan.Remove:
+//
+//  1. its pod has opted in and is neither ending nor starting all containers over
+//  2. it has exited, and is the only record of its name, in the pod's only ready sandbox,
+//     which is the newest
+//  3. the API server shows this exit or, for a static pod, a kubelet has had the time
+//     Settle to see it
+//  4. it is not of an init container, all of which have a record in the sandbox that
+//     prevents another run
+//  5. Kubernetes' own policy restarts its container, and only that
+//  6. its newest log continues the restart count
+//  7. its delay by the pod's rules is over, or was ended
+//
+// A State that was lost, or a clock that was set, delays a removal or starts a curve
+// over, and has no other effect.
+type State struct {
+	clock     *instant
+	restarter *backoff.Restarter[string]
+	curves    map[string]*backoff.Policy // by the restarter's key, of the last report
+
+	seen    map[string]sighting // exited records, and those named PokeName, by id
+	ended   map[string]bool     // ids whose waits were ended
+	now     map[string]string   // the pods' annotation restart-now, by UID
+	removed map[string]bool     // containers of static pods that wait for a record
+	tries   map[string]attempts // removals, by id
+	pokes   map[string]attempts // by container
+}
+
+// sighting is the first observation of a record in its present state.
+type sighting struct {
+	at       time.Duration
+	finished time.Time
+}
+
+// attempts are repetitions of a step.
+type attempts struct {
+	n    int
+	next time.Duration // earliest time of another
+}
+
+type instant struct{ now time.Time }
+
+func (i *instant) Now() time.Time                  { return i.now }
+func (i *instant) Since(t time.Time) time.Duration { return i.now.Sub(t) }
+
+// NewState returns an empty State.
+func NewState() *State {
+	s := &State{
+		clock:   &instant{},
+		curves:  make(map[string]*backoff.Policy),
+		seen:    make(map[string]sighting),
+		ended:   make(map[string]bool),
+		now:     make(map[string]string),
+		removed: make(map[string]bool),
+		tries:   make(map[string]attempts),
+		pokes:   make(map[string]attempts),
+	}
+	r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{
+		Clock: s.clock,
+		PolicyFor: func(key string, _ backoff.Exit) backoff.Policy {
+			if c := s.curves[key]; c != nil {
+				return *c
+			}
+			return backoff.Policy{}
+		},
+	})
+	if err != nil {
+		panic(err) // the options are constant
+	}
+	s.restarter = r
+	return s
+}
+
+// key names a container of a pod.
+func key(pod, container string) string { return pod + "/" + container }
+
+// step is one call of Step.
+type step struct {
+	*State
+	o       Observation
+	plan    Plan
+	records map[string][]Record  // by pod
+	boxes   map[string][]Sandbox // by pod
+}
+
+// Step returns what to do at the instant of o.
+func (s *State) Step(o Observation) Plan {
+	s.clock.now = o.Now
+	st := &step{State: s, o: o, records: make(map[string][]Record), boxes: make(map[string][]Sandbox)}
+	for _, r := range o.Records {
+		st.records[r.Pod] = append(st.records[r.Pod], r)
+	}
+	for _, b := range o.Sandboxes {
+		st.boxes[b.Pod] = append(st.boxes[b.Pod], b)
+	}
+	st.sight()
+	for i := range o.Pods {
+		st.pod(&o.Pods[i])
+	}
+	st.forget()
+	return st.plan
+}
+
+// again makes the next step follow within d.
+func (s *step) again(d time.Duration) {
+	d = max(d, time.Millisecond)
+	if s.plan.Next == 0 || d < s.plan.Next {
+		s.plan.Next = d
+	}
+}
+
+// sight notes new exits and pokes, and ends pokes that a kubelet has seen.
+func (s *step) sight() {
+	for _, r := range s.o.Records {
+		if r.State != Exited && r.Name != PokeName {
+			continue
+		}
+		first, ok := s.seen[r.ID]
+		if !ok || !first.finished.Equal(r.Finished) {
+			first = sighting{s.o.Elapsed, r.Finished}
+			s.seen[r.ID] = first
+		}
+		if r.Name != PokeName {
+			continue
+		}
+		if rest := first.at + Settle - s.o.Elapsed; rest > 0 {
+			s.again(rest)
+		} else if s.try(s.tries, r.ID) {
+			s.plan.Unpoke = append(s.plan.Unpoke, r.ID)
+		}
+	}
+}
+
+// try reports whether a step may be repeated now, and if so counts the repetition.
+func (s *step) try(of map[string]attempts, id string) bool {
+	a := of[id]
+	if s.o.Elapsed < a.next {
+		s.again(a.next - s.o.Elapsed)
+		return false
+	}
+	wait := PokeEvery
+	for i := pokesFast; i <= a.n && wait < PokeMax; i++ {
+		wait *= 2
+	}
+	wait = min(wait, PokeMax)
+	of[id] = attempts{a.n + 1, s.o.Elapsed + wait}
+	s.again(wait)
+	return true
+}
+
+func (s *step) pod(p *Pod) {
+	last, known := s.now[p.UID]
+	s.now[p.UID] = p.Now
+	optedIn := p.Rules != nil || p.Now != ""
+	if !optedIn {
+		return
+	}
+	end := s.o.End && p.Rules != nil || known && p.Now != "" && p.Now != last
+	records := s.records[p.UID]
+	slices.SortFunc(records, func(a, b Record) int { return b.Created.Compare(a.Created) }) // newest first
+	box, ready := s.sandbox(p.UID)
+	for _, c := range p.Containers {
+		if c.Init {
+			continue
+		}
+		k := key(p.UID, c.Name)
+		all := named(records, c.Name)
+		switch {
+		case len(all) == 0:
+			if ready && !p.Ended && s.awaits(p, c.Name) && s.try(s.pokes, k) {
+				s.plan.Poke = append(s.plan.Poke, Poke{Pod: p.UID, Container: c.Name, Sandbox: box, Static: p.Static})
+			}
+			continue
+		case all[0].State != Exited:
+			delete(s.pokes, k)
+			delete(s.removed, k)
+			continue
+		}
+		r := all[0]
+		if end {
+			s.ended[r.ID] = true
+		}
+		v := Verdict{Record: r}
+		v.Reason, v.Wait = s.judge(p, c, r, len(all), records, box, ready)
+		if v.Reason == ReasonDue && !s.try(s.tries, r.ID) {
+			v.Reason = ReasonRetry
+		}
+		switch v.Reason {
+		case ReasonDue:
+			s.plan.Remove = append(s.plan.Remove, r)
+			if p.Static {
+				s.removed[k] = true
+			}
+			delete(s.pokes, k)
+		case ReasonWaiting:
+			s.again(v.Wait)
+		case ReasonNotShown, ReasonOlder, ReasonSandbox, ReasonInit, ReasonUnread, ReasonLog:
+			s.again(Poll)
+		}
+		s.plan.Verdicts = append(s.plan.Verdicts, v)
+	}
+}
+
+// named returns the records of one name.
+func named(records []Record, name string) []Record {
+	var all []Record
+	for _, r := range records {
+		if r.Name == name {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// sandbox returns a pod's newest sandbox, and reports whether it is the only one that
+// is ready.
+func (s *step) sandbox(pod string) (id string, ready bool) {
+	var newest *Sandbox
+	n := 0
+	for i, b := range s.boxes[pod] {
+		if b.Ready {
+			n++
+		}
+		if newest == nil || b.Created.After(newest.Created) {
+			newest = &s.boxes[pod][i]
+		}
+	}
+	if newest == nil {
+		return "", false
+	}
+	return newest.ID, newest.Ready && n == 1
+}
+
+// awaits reports whether a container without a record has lost it by a removal. An
+// agent that was started anew knows that from the API server.
+func (s *step) awaits(p *Pod, container string) bool {
+	if p.Static {
+		return s.removed[key(p.UID, container)]
+	}
+	for _, exit := range p.Shown {
+		if exit.Name == container {
+			return true
+		}
+	}
+	return false
+}
+
+// judge decides about the newest record of a container, which has exited.
+func (s *step) judge(p *Pod, c Container, r Record, n int, records []Record, box string, ready bool) (Reason, time.Duration) {
+	switch {
+	case p.Ended:
+		return ReasonEnded, 0
+	case !ready || r.Sandbox != box:
+		return ReasonSandbox, 0
+	case !r.Detailed:
+		return ReasonUnread, 0
+	}
+	exit := exitOf(r)
+	if action, _ := c.Policy.DecideExit(exit, 1); action != backoff.ActionRestart {
+		return ReasonNoRestart, 0
+	}
+	due, wait := s.due(p, r, exit) // also counts the exit
+	switch {
+	case !due && wait == 0:
+		return ReasonKubelet, 0
+	case n > 1:
+		return ReasonOlder, 0
+	case !s.shown(p, r):
+		return ReasonNotShown, 0
+	case restartsAll(p, records):
+		return ReasonElsewhere, 0
+	case !initialized(p, records, box):
+		return ReasonInit, 0
+	case r.NextCount != r.RestartCount+1:
+		return ReasonLog, 0
+	case !due:
+		return ReasonWaiting, wait
+	}
+	return ReasonDue, 0
+}
+
+func exitOf(r Record) backoff.Exit {
+	e := backoff.Exit{Run: r.RestartCount + 1, Code: r.Code, Reason: r.Reason, Started: r.Started, Finished: r.Finished}
+	if e.Finished.IsZero() {
+		e.Started = time.Time{}
+	}
+	return e
+}
+
+// due counts an exit and reports whether its delay is over, or returns the rest. The
+// rest is 0 if the kubelet's delay applies.
+func (s *step) due(p *Pod, r Record, exit backoff.Exit) (bool, time.Duration) {
+	if s.ended[r.ID] {
+		if p.Rules != nil {
+			s.report(p, r, exit)
+		}
+		return true, 0
+	}
+	if p.Rules == nil || !p.Rules.follows(s.report(p, r, exit)) {
+		return false, 0
+	}
+	rest := s.restarter.Remaining(key(p.UID, r.Name))
+	return rest == 0, rest
+}
+
+func (s *step) report(p *Pod, r Record, exit backoff.Exit) backoff.Decision {
+	k := key(p.UID, r.Name)
+	s.curves[k] = p.Rules.Curve
+	return s.restarter.Exited(k, backoff.ExitPolicy{Rules: p.Rules.Rules}, exit)
+}
+
+// shown reports whether the kubelet has certainly seen an exit.
+func (s *step) shown(p *Pod, r Record) bool {
+	if p.Static {
+		return s.o.Elapsed-s.seen[r.ID].at >= Settle
+	}
+	exit, ok := p.Shown[r.ID]
+	return ok && exit.Name == r.Name && exit.Finished.Unix() == r.Finished.Unix()
+}
+
+// restartsAll reports whether a container of the pod has exited in a way that makes the
+// kubelet restart all of them. An exit whose status is unknown may be such.
+func restartsAll(p *Pod, records []Record) bool {
+	for _, c := range p.Containers {
+		all := named(records, c.Name)
+		if len(all) == 0 || all[0].State != Exited || len(c.Policy.Rules) == 0 {
+			continue
+		}
+		if !all[0].Detailed {
+			return true
+		}
+		if action, _ := c.Policy.DecideExit(exitOf(all[0]), 1); action == backoff.ActionRestartAll {
+			return true
+		}
+	}
+	return false
+}
+
+// initialized reports whether the records of the init containers alone tell the
+// kubelet that the pod is initialized.
+func initialized(p *Pod, records []Record, box string) bool {
+	for _, c := range p.Containers {
+		if !c.Init {
+			continue
+		}
+		all := named(records, c.Name)
+		switch {
+		case len(all) == 0 || all[0].Sandbox != box:
+			return false
+		case c.Sidecar:
+			if all[0].State != Running || !c.Initialized {
+				return false
+			}
+		case all[0].State != Exited || !all[0].Detailed || all[0].Code != 0:
+			return false
+		}
+	}
+	return true
+}
+
+// forget drops the memory of records and pods that are gone.
+func (s *step) forget() {
+	records := make(map[string]bool, len(s.o.Records))
+	for _, r := range s.o.Records {
+		records[r.ID] = true
+	}
+	containers, pods := make(map[string]bool), make(map[string]bool, len(s.o.Pods))
+	for _, p := range s.o.Pods {
+		pods[p.UID] = true
+		for _, c := range p.Containers {
+			containers[key(p.UID, c.Name)] = true
+		}
+	}
+	drop(s.seen, records)
+	drop(s.ended, records)
+	drop(s.tries, records)
+	drop(s.now, pods)
+	drop(s.removed, containers)
+	drop(s.pokes, containers)
+	drop(s.curves, containers)
+	for k := range s.restarter.All() {
+		if !containers[k] {
+			s.restarter.Reset(k)
+		}
+	}
+}
+
+func drop[V any](m map[string]V, keep map[string]bool) {
+	for k := range m {
+		if !keep[k] {
+			delete(m, k)
+		}
+	}
+}
