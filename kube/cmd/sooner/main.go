@@ -100,7 +100,7 @@ func serve(ctx context.Context, o *options, log *slog.Logger, stdout io.Writer) 
 	now := make(chan os.Signal, 1)
 	signal.Notify(now, syscall.SIGUSR1)
 	defer signal.Stop(now)
-	log.Info("started", "version", thisBuild().version, "node", o.node, "runtime", o.endpoint, "dry-run", o.dryRun)
+	log.Info("started", "version", thisVersion(), "node", o.node, "runtime", o.endpoint, "dry-run", o.dryRun)
 	a.run(ctx, wake, now)
 	return nil
 }

@@ -28,7 +28,7 @@ func newMetrics() *metrics {
 		refused:  vector("refused", "Exited containers left to the kubelet or held for a time, by reason.", "reason"),
 		errors:   vector("errors", "Failed calls, by call.", "call"),
 	}
-	m.registry.MustRegister(m.removed, m.poked, m.pruned, m.refused, m.errors, thisBuild().metric(),
+	m.registry.MustRegister(m.removed, m.poked, m.pruned, m.refused, m.errors, collectors.NewBuildInfoCollector(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

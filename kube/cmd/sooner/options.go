@@ -84,7 +84,7 @@ func parseOptions(args []string, stdout io.Writer, env func(string) string) (*op
 	case err != nil:
 		return nil, err
 	case showVersion:
-		fmt.Fprintln(stdout, thisBuild())
+		fmt.Fprintln(stdout, thisVersion())
 		return nil, errVersion
 	case f.NArg() > 0:
 		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))

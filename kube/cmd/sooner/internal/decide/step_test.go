@@ -1,0 +1,358 @@
+package decide
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+// simAgent runs a State on a world, as the program does.
+type simAgent struct {
+	*world
+	state  *State
+	next   time.Duration // of the next step
+	seen   map[string]map[string]Shown
+	exits  map[string]bool
+	polled time.Duration
+	dies   bool // after the next removal
+}
+
+func newSimAgent(w *world) *simAgent {
+	return &simAgent{world: w, state: NewState(), seen: map[string]map[string]Shown{}}
+}
+
+// poll takes a step if the exited records have changed, or if the last plan wants one.
+func (a *simAgent) poll(end bool) {
+	if a.now < a.polled && !end {
+		return
+	}
+	a.polled = a.now + Poll
+	changed := end
+	exits := map[string]bool{}
+	for _, p := range a.pods {
+		if !maps.Equal(a.seen[p.UID], p.shown) {
+			a.seen[p.UID], changed = maps.Clone(p.shown), true
+		}
+		for _, r := range p.records {
+			if r.State == Exited {
+				exits[r.ID] = true
+			}
+		}
+	}
+	if changed = changed || !maps.Equal(exits, a.exits); !changed && (a.next == 0 || a.now < a.next) {
+		return
+	}
+	a.exits = exits
+	o := a.observe(a.seen)
+	o.End = end
+	plan := a.state.Step(o)
+	a.next = 0
+	if plan.Next > 0 {
+		a.next = a.now + plan.Next
+	}
+	a.carryOut(plan)
+}
+
+func (a *simAgent) carryOut(plan Plan) {
+	for _, id := range plan.Unpoke {
+		for _, p := range a.pods {
+			p.records = slices.DeleteFunc(p.records, func(r *simRecord) bool {
+				if r.ID == id && r.Name != PokeName {
+					a.t.Fatalf("unpoke of %s", r.Name)
+				}
+				return r.ID == id
+			})
+		}
+	}
+	for _, r := range plan.Remove {
+		p := a.podOf(r.Pod)
+		a.allowed(p, r)
+		if !a.faultless && a.draw(8) == 0 {
+			a.kinds["removal fails"]++
+			continue
+		}
+		a.removals++
+		p.records = slices.DeleteFunc(p.records, func(o *simRecord) bool { return o.ID == r.ID })
+	}
+	if len(plan.Remove) > 0 {
+		a.polled = 0
+		if a.dies {
+			a.dies = false
+			a.kinds["agent dies after a removal"]++
+			a.state, a.next = NewState(), 0
+			return
+		}
+	}
+	for _, poke := range plan.Poke {
+		p := a.podOf(poke.Pod)
+		if p.Static != poke.Static {
+			a.t.Fatalf("poke %+v", poke)
+		}
+		switch {
+		case p.Static:
+			p.records = append(p.records, &simRecord{Record: Record{ID: a.id(), Sandbox: poke.Sandbox, Pod: p.UID, Name: PokeName, Created: a.wall()}})
+		case a.up:
+			p.sync = a.now
+		}
+	}
+}
+
+func (a *simAgent) podOf(uid string) *simPod {
+	i := slices.IndexFunc(a.pods, func(p *simPod) bool { return p.UID == uid })
+	if i < 0 {
+		a.t.Fatalf("no pod %s", uid)
+	}
+	return a.pods[i]
+}
+
+// allowed is the slow reading of the invariants, on the world itself.
+func (a *simAgent) allowed(p *simPod, r Record) {
+	refuse := func(why string) {
+		a.t.Fatalf("%s: removal of %s of %s, run %d: %s", a.now, r.ID, r.Pod+"/"+r.Name, r.RestartCount, why)
+	}
+	if p.Rules == nil && p.Now == "" {
+		refuse("no opt-in")
+	}
+	if p.Ended || p.restarting {
+		refuse("the pod is ending or restarts all containers")
+	}
+	box := p.boxes[len(p.boxes)-1]
+	var truth *simRecord
+	for _, o := range p.records {
+		if o.Name != r.Name {
+			continue
+		}
+		if truth != nil {
+			refuse("it is not the only record")
+		}
+		truth = o
+	}
+	switch {
+	case truth == nil || truth.ID != r.ID:
+		refuse("it is not the record")
+	case truth.State != Exited:
+		refuse("it has not exited")
+	case truth.Sandbox != box.ID || !box.Ready:
+		refuse("it is not in the ready sandbox")
+	}
+	if last := p.last[r.Name]; last == nil || last.ID != r.ID || last.RestartCount != truth.RestartCount {
+		if !p.Static || a.up && a.now-a.since >= Settle {
+			refuse("the kubelet has not seen the exit")
+		}
+		a.kinds["the kubelet is down"]++
+		p.last[r.Name] = truth
+	}
+	for _, c := range p.Containers {
+		switch mine := c.Name == r.Name; {
+		case mine && c.Init:
+			refuse("it is of an init container")
+		case mine && !restarts(c, truth.code):
+			refuse("the kubelet would not restart it")
+		case c.Init:
+			own := newestOf(valuesOf(p.records), c.Name)
+			if own == nil || own.Sandbox != box.ID || c.Sidecar != (own.State == Running) {
+				refuse("an init container would run again")
+			}
+		}
+	}
+	if p.next[r.Name] != truth.RestartCount+1 {
+		refuse("the log does not continue the count")
+	}
+	if rules := p.Rules; rules != nil && !a.state.ended[r.ID] && truth.code != 42 && rules.Curve == nil {
+		refuse("its exit is left to the kubelet")
+	}
+}
+
+// outcome checks the effects on the pods.
+func (w *world) outcome() {
+	for _, p := range w.pods {
+		if p.lies > 0 {
+			w.t.Fatalf("%s: the kubelet invented %d exits", p.UID, p.lies)
+		}
+		for _, c := range p.Containers {
+			for i, n := range p.counts[c.Name] {
+				if n != int64(i) {
+					w.t.Fatalf("%s/%s: restart counts %v", p.UID, c.Name, p.counts[c.Name])
+				}
+			}
+			if most := len(p.boxes) + p.rounds; c.Init && !c.Sidecar && p.initRuns[c.Name] > most {
+				w.t.Fatalf("%s/%s: ran %d times, expected %d", p.UID, c.Name, p.initRuns[c.Name], most)
+			}
+		}
+	}
+}
+
+// fault injects a fault, and reports whether all waits are to end.
+func (a *simAgent) fault() (end bool) {
+	if a.draw(a.calm) > 0 {
+		return false
+	}
+	switch a.draw(9) {
+	case 0:
+		a.kinds["clock"]++
+		a.skew += time.Duration(a.draw(7200)-3600) * time.Second
+	case 1:
+		a.kinds["agent restarts"]++
+		a.state, a.next, a.exits = NewState(), 0, nil
+	case 2:
+		a.kinds["kubelet restarts"]++
+		a.up = false
+	case 3:
+		a.kinds["pod is deleted"]++
+		a.pods[a.draw(len(a.pods))].Ended = true
+	case 4:
+		a.dies = true
+	case 5:
+		a.kinds["waits end"]++
+		return true
+	case 6:
+		p := a.pods[a.draw(len(a.pods))]
+		a.kinds["restart-now"]++
+		p.Now += "x"
+	case 7:
+		p := a.pods[a.draw(len(a.pods))]
+		for _, id := range slices.Sorted(maps.Keys(p.shown)) {
+			if !slices.ContainsFunc(p.records, func(r *simRecord) bool { return r.ID == id }) {
+				a.reuse = id // its record is gone
+			}
+		}
+	case 8:
+		a.kinds["sandbox ends"]++
+		a.sandbox(a.pods[a.draw(len(a.pods))])
+	}
+	return false
+}
+
+func TestRemovalsAreAllowed(t *testing.T) {
+	removals, kinds := 0, map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		a := newSimAgent(newWorld(t, false))
+		for range 1200 {
+			a.tick()
+			a.poll(a.fault())
+		}
+		a.outcome()
+		removals += a.removals
+		for kind, n := range a.kinds {
+			kinds[kind] += n
+		}
+	})
+	t.Logf("%d removals, faults: %v", removals, kinds)
+	for _, kind := range []string{"clock", "agent restarts", "kubelet restarts", "pod is deleted", "agent dies after a removal", "waits end", "restart-now", "removal fails", "id used again", "sandbox ends"} {
+		if kinds[kind] == 0 {
+			t.Errorf("no fault %q", kind)
+		}
+	}
+	if removals == 0 {
+		t.Error("no removals")
+	}
+}
+
+// Without faults, an exempt exit is followed by a start within seconds, from the first
+// delay of the kubelet on.
+func TestExemptExitsRestartWithinSeconds(t *testing.T) {
+	restarted := 0
+	rapid.Check(t, func(t *rapid.T) {
+		a := newSimAgent(newWorld(t, true))
+		for range 900 {
+			a.tick()
+			a.poll(false)
+			for _, p := range a.pods {
+				for _, c := range p.Containers {
+					r := newestOf(valuesOf(p.records), c.Name)
+					if c.Init || r == nil || r.State != Exited || !restarts(c, r.Code) || !initialized(&p.Pod, recordsOf(p), p.boxes[0].ID) {
+						continue
+					}
+					if since := a.wall().Sub(r.Finished); since > 5*time.Second {
+						t.Fatalf("%s/%s: run %d ended %v ago", p.UID, c.Name, r.RestartCount, since)
+					}
+				}
+				for _, counts := range p.counts {
+					restarted += len(counts) - 1
+				}
+			}
+		}
+		a.outcome()
+	})
+	if restarted == 0 {
+		t.Error("no restarts")
+	}
+}
+
+func valuesOf(records []*simRecord) []simRecord {
+	var all []simRecord
+	for _, r := range records {
+		all = append(all, *r)
+	}
+	return all
+}
+
+func recordsOf(p *simPod) []Record {
+	var all []Record
+	for _, r := range p.records {
+		all = append(all, r.Record)
+	}
+	slices.SortFunc(all, func(a, b Record) int { return b.Created.Compare(a.Created) })
+	return all
+}
+
+// The rules of the table are those of a pod with one container, whose first exit is at
+// t0 and shown.
+func TestVerdicts(t *testing.T) {
+	t0 := epoch
+	curve := &backoff.Policy{Initial: 4 * time.Second, Max: 16 * time.Second}
+	pod := func(edit ...func(*Pod)) Pod {
+		p := Pod{
+			UID: "p", Containers: []Container{{Name: "c"}}, Rules: &Rules{Curve: curve},
+			Shown: map[string]Shown{"a": {Name: "c", Finished: t0}},
+		}
+		for _, e := range edit {
+			e(&p)
+		}
+		return p
+	}
+	record := func(edit ...func(*Record)) Record {
+		r := Record{
+			ID: "a", Sandbox: "s", Pod: "p", Name: "c", State: Exited, Created: t0.Add(-time.Minute), Detailed: true,
+			Code: 1, Started: t0.Add(-time.Second), Finished: t0, NextCount: 1,
+		}
+		for _, e := range edit {
+			e(&r)
+		}
+		return r
+	}
+	for name, c := range map[string]struct {
+		pod     Pod
+		records []Record
+		at      time.Duration
+		want    Reason
+	}{
+		"due":                 {pod(), []Record{record()}, 4 * time.Second, ReasonDue},
+		"waiting":             {pod(), []Record{record()}, 3 * time.Second, ReasonWaiting},
+		"no curve":            {pod(func(p *Pod) { p.Rules = &Rules{} }), []Record{record()}, time.Hour, ReasonKubelet},
+		"not shown":           {pod(func(p *Pod) { p.Shown = nil }), []Record{record()}, time.Hour, ReasonNotShown},
+		"an earlier run":      {pod(), []Record{record(func(r *Record) { r.Finished = t0.Add(time.Minute) })}, time.Hour, ReasonNotShown},
+		"never":               {pod(func(p *Pod) { p.Containers[0].Policy.RestartPolicy = "Never" }), []Record{record()}, time.Hour, ReasonNoRestart},
+		"success":             {pod(func(p *Pod) { p.Containers[0].Policy.RestartPolicy = "OnFailure" }), []Record{record(func(r *Record) { r.Code = 0 })}, time.Hour, ReasonNoRestart},
+		"deleted":             {pod(func(p *Pod) { p.Ended = true }), []Record{record()}, time.Hour, ReasonEnded},
+		"other sandbox":       {pod(), []Record{record(func(r *Record) { r.Sandbox = "old" })}, time.Hour, ReasonSandbox},
+		"older record":        {pod(), []Record{record(), record(func(r *Record) { r.ID, r.Created = "b", t0.Add(-time.Hour) })}, time.Hour, ReasonOlder},
+		"no log":              {pod(), []Record{record(func(r *Record) { r.NextCount = 0 })}, time.Hour, ReasonLog},
+		"status not read":     {pod(), []Record{record(func(r *Record) { r.Detailed = false })}, time.Hour, ReasonUnread},
+		"clock set back":      {pod(), []Record{record()}, -time.Hour, ReasonWaiting},
+		"init record is gone": {pod(func(p *Pod) { p.Containers = append(p.Containers, Container{Name: "i", Init: true}) }), []Record{record()}, time.Hour, ReasonInit},
+	} {
+		plan := NewState().Step(Observation{
+			Now: t0.Add(c.at), Pods: []Pod{c.pod}, Records: c.records,
+			Sandboxes: []Sandbox{{ID: "s", Pod: "p", Ready: true, Created: t0}},
+		})
+		if len(plan.Verdicts) != 1 || plan.Verdicts[0].Reason != c.want || (len(plan.Remove) == 1) != (c.want == ReasonDue) {
+			t.Errorf("%s: %+v, want %s", name, plan, c.want)
+		}
+	}
+}
