@@ -1,364 +1,333 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"flag"
+	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/restartkit/restart/kube/testenv"
 )
 
-var (
-	exits   = flag.Int("exits", 40, "exempt exits to measure on a real node")
-	release = flag.String("kubernetes", "", "version of Kubernetes on the real node")
-)
-
-// asProgram makes the test binary run as the program, so a test can kill it.
-const asProgram = "SOONER_TEST_RUN"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
-		main()
-	}
-	os.Exit(m.Run())
-}
-
-// startNode starts a whole cluster of one node, unless the test is short.
-func startNode(t *testing.T) (*testenv.Environment, kubernetes.Interface) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("starts a node")
-	}
-	env := testenv.StartForTest(t, testenv.Options{Node: true, Version: *release})
-	return env, kubernetes.NewForConfigOrDie(env.Config())
-}
-
-// program is a running sooner.
-type program struct {
-	cmd *exec.Cmd
-	out *output
-}
-
-// output collects what a program writes.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
-func startProgram(t *testing.T, args ...string) *program {
-	t.Helper()
-	p := &program{cmd: exec.Command(os.Args[0], args...), out: &output{}}
-	p.cmd.Env = append(os.Environ(), asProgram+"=1")
-	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.kill)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("sooner: %s", p.out)
-		}
-	})
-	return p
-}
-
-func (p *program) kill() {
-	p.cmd.Process.Kill()
-	p.cmd.Wait()
-}
-
-func withCluster(env *testenv.Environment, more ...string) []string {
-	return append([]string{"-kubeconfig", env.Kubeconfig(), "-node-name", env.Node().Name(), "-runtime-endpoint", env.Node().CRISocket(), "-v"}, more...)
-}
-
-// crasher returns a pod whose container runs a script. Each run adds a line to a file in
-// the pod, and ends with the code that the script says.
-func crasher(name, script string) *corev1.Pod {
-	mounts := []corev1.VolumeMount{{Name: "runs", MountPath: "/runs"}}
-	return &corev1.Pod{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault, Annotations: map[string]string{}},
-		Spec: corev1.PodSpec{
-			AutomountServiceAccountToken:  new(false),
-			TerminationGracePeriodSeconds: new(int64(0)),
-			Volumes:                       []corev1.Volume{{Name: "runs", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
-			InitContainers: []corev1.Container{{
-				Name: "init", Image: testenv.Busybox, ImagePullPolicy: corev1.PullNever, VolumeMounts: mounts,
-				Command: []string{"sh", "-c", "echo init >>/runs/init"},
-			}},
-			Containers: []corev1.Container{{
-				Name: "c", Image: testenv.Busybox, ImagePullPolicy: corev1.PullNever, VolumeMounts: mounts,
-				Command: []string{"sh", "-c", "echo run >>/runs/c; n=$(wc -l </runs/c); " + script},
-			}},
-		},
-	}
-}
-
-// exempt restarts a container at once after code 42.
-const exempt = `{"restartPolicyRules": [{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]},
-	"delay": {"initial": "1s", "max": "1s", "free": 1000000}}]}`
-
-func create(t *testing.T, client kubernetes.Interface, p *corev1.Pod) {
-	t.Helper()
-	await(t, func() error { // the service account appears later
-		_, err := client.CoreV1().Pods(p.Namespace).Create(t.Context(), p, metav1.CreateOptions{})
-		return err
-	})
-}
-
-// await repeats a try until it succeeds or the test has little time left.
-func await(t *testing.T, try func() error) {
-	t.Helper()
-	give, ok := t.Deadline()
-	if !ok {
-		give = time.Now().Add(time.Hour)
-	}
-	give = give.Add(-20 * time.Second)
-	for {
-		err := try()
-		if err == nil {
-			return
-		}
-		if time.Now().After(give) {
-			t.Fatal(err)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-}
-
-// run is a run of a container as the runtime shows it.
-type containerRun struct {
-	id, count                  string
-	created, started, finished time.Time
-	code                       int32
-}
-
-// observer records the runs of all containers.
-type observer struct {
-	node *node
-	mu   sync.Mutex
-	runs map[string]map[string]*containerRun // by pod/container and id
-	stop context.CancelFunc
-	done sync.WaitGroup
-}
-
-func observe(t *testing.T, socket string) *observer {
-	t.Helper()
-	n, err := dial(socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	o := &observer{node: n, runs: map[string]map[string]*containerRun{}, stop: stop}
-	o.done.Go(func() {
-		for ctx.Err() == nil {
-			o.look(ctx)
-			sleep(ctx, 100*time.Millisecond)
-		}
-	})
-	t.Cleanup(func() { stop(); o.done.Wait(); n.close() })
-	return o
-}
-
-func (o *observer) look(ctx context.Context) {
-	all, err := o.node.containers(ctx, nil)
-	if err != nil {
-		return
-	}
-	for _, c := range all {
-		name := c.Labels[labelPodName] + "/" + c.Labels[labelContainer]
-		o.mu.Lock()
-		if o.runs[name] == nil {
-			o.runs[name] = map[string]*containerRun{}
-		}
-		r := o.runs[name][c.Id]
-		if r == nil {
-			r = &containerRun{id: c.Id, count: c.Annotations[annotationCount], created: time.Unix(0, c.CreatedAt)}
-			o.runs[name][c.Id] = r
-		}
-		known := r.finished
-		o.mu.Unlock()
-		if !known.IsZero() || c.State == cri.ContainerState_CONTAINER_CREATED {
-			continue
-		}
-		s, err := o.node.status(ctx, c.Id)
-		if err != nil || s == nil {
-			continue
-		}
-		o.mu.Lock()
-		r.started = time.Unix(0, s.StartedAt)
-		if s.State == cri.ContainerState_CONTAINER_EXITED {
-			r.finished, r.code = time.Unix(0, s.FinishedAt), s.ExitCode
-		}
-		o.mu.Unlock()
-	}
-}
-
-// of returns the runs of a container, oldest first.
-func (o *observer) of(name string) []containerRun {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	var all []containerRun
-	for _, r := range o.runs[name] {
-		all = append(all, *r)
-	}
-	slices.SortFunc(all, func(a, b containerRun) int { return a.created.Compare(b.created) })
-	return all
-}
-
-// gaps returns the times from each exit with a code to the next start.
-func gaps(runs []containerRun, code int32) []time.Duration {
-	var all []time.Duration
-	for i, r := range runs[:max(len(runs)-1, 0)] {
-		if next := runs[i+1]; !r.finished.IsZero() && r.code == code && !next.started.IsZero() {
-			all = append(all, next.started.Sub(r.finished))
-		}
-	}
-	return all
-}
-
-// countsWithoutGap fails the test unless the restart counts are 0, 1, 2, ...
-func countsWithoutGap(t *testing.T, name string, runs []containerRun) {
-	t.Helper()
-	for i, r := range runs {
-		if r.count != fmt.Sprint(i) {
-			t.Errorf("%s: run %d has restart count %s", name, i, r.count)
-		}
-	}
-}
-
-func quantile(all []time.Duration, q float64) time.Duration {
-	if len(all) == 0 {
-		return 0
-	}
-	all = slices.Sorted(slices.Values(all))
-	return all[min(int(q*float64(len(all))), len(all)-1)].Round(10 * time.Millisecond)
-}
-
-// linesOf returns the lines of a file in the pod's volume, which is in the node's folder.
-func linesOf(t *testing.T, n *testenv.Node, uid, file string) int {
-	t.Helper()
-	path := filepath.Join(filepath.Dir(n.Manifests()), "var", "lib", "kubelet", "pods", uid, "volumes", "kubernetes.io~empty-dir", "runs", file)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Count(string(text), "\n")
-}
-
-func get(t *testing.T, client kubernetes.Interface, name string) *corev1.Pod {
-	t.Helper()
-	var p *corev1.Pod
-	await(t, func() (err error) {
-		p, err = client.CoreV1().Pods(metav1.NamespaceDefault).Get(t.Context(), name, metav1.GetOptions{})
-		return err
-	})
-	return p
-}
-
+// TestExemptExitsRestartSooner measures the times from exit to start of pods with rules,
+// and compares these pods with twins that have none. It also tells what a mistake in an
+// annotation does, and the annotation restart-now. Times fail the test only if a container
+// starts before the kubelet's own delay though its exit is the kubelet's.
 func TestExemptExitsRestartSooner(t *testing.T) {
 	env, client := startNode(t)
+	folder := t.TempDir()
 	seen := observe(t, env.Node().CRISocket())
 	sooner := startProgram(t, withCluster(env)...)
 	const pods = 4
 	for i := range pods {
-		p := crasher(fmt.Sprint("exempt-", i), "exit 42")
+		p := crasher(folder, fmt.Sprint("exempt-", i), "exit 42")
 		p.Annotations[annotationRules] = exempt
 		create(t, client, p)
 	}
 	// Every fourth exit is not exempt.
-	mixed := crasher("mixed", "[ $((n % 4)) = 0 ] && exit 1; exit 42")
+	mixed := crasher(folder, "mixed", "[ $((n % 4)) = 0 ] && exit 1; exit 42")
 	mixed.Annotations[annotationRules] = exempt
 	create(t, client, mixed)
-	create(t, client, crasher("plain", "exit 42"))
+	create(t, client, crasher(folder, "twin", "exit 42"))
+	wrong := crasher(folder, "wrong", "exit 42")
+	wrong.Annotations[annotationRules] = `{"restartPolicyRules": 1}`
+	create(t, client, wrong)
 
-	var all []time.Duration
-	await(t, func() error {
-		all = nil
+	measured := func() (all []time.Duration) {
 		for i := range pods {
 			all = append(all, gaps(seen.of(fmt.Sprintf("exempt-%d/c", i)), 42)...)
 		}
-		all = append(all, gaps(seen.of("mixed/c"), 42)...)
-		if others := len(gaps(seen.of("mixed/c"), 1)); len(all) < *exits || others < 2 {
-			return fmt.Errorf("%d exempt exits of %d, %d others of 2", len(all), *exits, others)
+		return append(all, gaps(seen.of("mixed/c"), 42)...)
+	}
+	await(t, func() error {
+		all, others, plain := measured(), gaps(seen.of("mixed/c"), 1), gaps(seen.of("twin/c"), 42)
+		if len(all) < *exits || len(others) < 2 || len(plain) < 3 {
+			return fmt.Errorf("%d exempt exits of %d, %d others of 2, %d without rules of 3", len(all), *exits, len(others), len(plain))
 		}
 		return nil
 	})
+	all := measured()
 	t.Logf("%d exempt exits: median %v, p95 %v, longest %v from exit to start", len(all), quantile(all, 0.5), quantile(all, 0.95), quantile(all, 1))
-	// The first restart of a container is the kubelet's, which may be at once.
-	others := gaps(seen.of("mixed/c"), 1)
-	t.Logf("other exits of the same container: %v; pod without rules: %v", others, gaps(seen.of("plain/c"), 42))
-	for i, gap := range others[1:] {
-		if least := 10 * time.Second << min(i, 4); gap < least-100*time.Millisecond {
-			t.Errorf("exit %d with code 1 was followed by a start after %v, before the kubelet's %v", i+2, gap, least)
+	t.Logf("other exits of the same container: %v; pod without rules: %v", gaps(seen.of("mixed/c"), 1), gaps(seen.of("twin/c"), 42))
+	keepsKubeletsTimes(t, "other exits", gaps(seen.of("mixed/c"), 1))
+	for _, name := range []string{"twin", "wrong"} {
+		keepsKubeletsTimes(t, name, gaps(seen.of(name+"/c"), 42))
+		if seen.wasWithoutRecord(name + "/c") {
+			t.Errorf("%s has lost its record", name)
 		}
 	}
-	for i, gap := range gaps(seen.of("plain/c"), 42)[1:] {
-		if least := 10 * time.Second << min(i, 4); gap < least-100*time.Millisecond {
-			t.Errorf("without rules: start after %v, before the kubelet's %v", gap, least)
-		}
-	}
-	for i := range pods {
-		name := fmt.Sprint("exempt-", i)
+	for _, name := range []string{"exempt-0", "exempt-1", "exempt-2", "exempt-3", "mixed", "twin"} {
 		countsWithoutGap(t, name, seen.of(name+"/c"))
-		p := get(t, client, name)
-		if n := linesOf(t, env.Node(), string(p.UID), "init"); n != 1 {
-			t.Errorf("%s: its init container ran %d times", name, n)
-		}
-		s := p.Status.ContainerStatuses[0]
-		if last := s.LastTerminationState.Terminated; p.Status.Phase != corev1.PodRunning || last == nil || last.ExitCode != 42 {
-			t.Errorf("%s: phase %s, status %+v", name, p.Status.Phase, s)
-		}
 		logs, err := filepath.Glob(filepath.Join(filepath.Dir(env.Node().Manifests()), "pod-logs", "default_"+name+"_*", "c", "*.log"))
-		if err != nil || len(logs) > 2 {
+		if err != nil || len(logs) == 0 || len(logs) > 2 {
 			t.Errorf("%s: logs %v, %v", name, logs, err)
 		}
 	}
-	countsWithoutGap(t, "mixed", seen.of("mixed/c"))
+	twins(t, client, folder, []string{"exempt-0", "exempt-1", "exempt-2", "exempt-3"}, "twin")
+	if n := len(events(t, client, "wrong")["InvalidRestartRules"]); n != 1 {
+		t.Errorf("%d Events tell of the mistake", n)
+	}
+	restartNow(t, client, sooner)
 	if strings.Contains(sooner.out.String(), "level=ERROR") {
 		t.Errorf("sooner: %s", sooner.out)
 	}
 }
 
-// addStaticPod gives a pod to the kubelet as a file.
-func addStaticPod(t *testing.T, n *testenv.Node, p *corev1.Pod) {
+// keepsKubeletsTimes fails the test if a container has started before the kubelet's delay
+// was over. The kubelet's first restart has none.
+func keepsKubeletsTimes(t *testing.T, name string, gaps []time.Duration) {
 	t.Helper()
-	text, err := json.Marshal(p)
+	for i, gap := range gaps[1:] {
+		if least := 10 * time.Second << min(i, 4); gap < least {
+			t.Errorf("%s: start %v after the exit, before the kubelet's delay of %v is over", name, gap, least)
+		}
+	}
+}
+
+// restartNow ends the wait of the twin, which has no rules.
+func restartNow(t *testing.T, client kubernetes.Interface, sooner *program) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"metadata": {"annotations": {%q: "now"}}}`, annotationNow)
+	if _, err := client.CoreV1().Pods(metav1.NamespaceDefault).Patch(t.Context(), "twin", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, func() error {
+		if !strings.Contains(sooner.out.String(), "msg=removed pod=default/twin") {
+			return errors.New("the wait of the twin has not ended")
+		}
+		return nil
+	})
+}
+
+// twins compares what pods with and without rules show, and prints it as a table.
+func twins(t *testing.T, client kubernetes.Interface, folder string, with []string, without string) {
+	t.Helper()
+	t.Log("| pod | phase | restartCount | runs | last exit code | runs of init | runs of sidecar | reasons of Events |")
+	show := func(name string) string {
+		var row string
+		await(t, func() error { // between two restarts, when the status is of the last one
+			p, before := get(t, client, name), runsOf(t, folder, name, "c")
+			s := p.Status.ContainerStatuses[0]
+			last := cmp.Or(s.State.Terminated, s.LastTerminationState.Terminated)
+			if last == nil || int(s.RestartCount)+1 != before {
+				return fmt.Errorf("%s: restartCount is %d after %d runs", name, s.RestartCount, before)
+			}
+			reasons := slices.Sorted(maps.Keys(events(t, client, name)))
+			row = fmt.Sprintf("%s, %d, %d, %d, %s", p.Status.Phase, last.ExitCode, runsOf(t, folder, name, "init"), runsOf(t, folder, name, "sidecar"), strings.Join(reasons, " "))
+			t.Logf("| %s | %s | %d | %d | %d | %d | %d | %s |", name, p.Status.Phase, s.RestartCount, before, last.ExitCode,
+				runsOf(t, folder, name, "init"), runsOf(t, folder, name, "sidecar"), strings.Join(reasons, " "))
+			return nil
+		})
+		return row
+	}
+	want := show(without)
+	for _, name := range with {
+		if got := show(name); got != want {
+			t.Errorf("%s shows %s; without rules, it is %s", name, got, want)
+		}
+	}
+}
+
+// TestKillsLeaveNoPodBehind kills sooner 20 times, the kubelet 5 times and containerd 3
+// times while pods crash.
+func TestKillsLeaveNoPodBehind(t *testing.T) {
+	env, client := startNode(t)
+	folder := t.TempDir()
+	names := []string{"exempt-0", "exempt-1", "exempt-2", "mixed"}
+	for _, name := range names {
+		script := "exit 42"
+		if name == "mixed" {
+			script = "[ $((n % 4)) = 0 ] && exit 1; exit 42"
+		}
+		p := crasher(folder, name, script)
+		p.Annotations[annotationRules] = exempt
+		create(t, client, p)
+	}
+	create(t, client, crasher(folder, "twin", "exit 42"))
+	seen := observe(t, env.Node().CRISocket())
+	started := func() (n int) {
+		for _, name := range names[:3] {
+			n += runsOf(t, folder, name, "c")
+		}
+		return n
+	}
+	until := func(n int) {
+		t.Helper()
+		await(t, func() error {
+			if now := started(); now < n {
+				return fmt.Errorf("%d runs of %d", now, n)
+			}
+			return nil
+		})
+	}
+	await(t, func() error { _, err := os.Stat(filepath.Join(folder, "exempt-2", "c")); return err })
+	var logs strings.Builder
+	for kill := 1; kill <= 20; kill++ {
+		sooner := startProgram(t, withCluster(env)...)
+		until(started() + 3)
+		switch {
+		case kill%4 == 0:
+			if err := env.Node().RestartKubelet(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		case kill%6 == 1 && kill > 1:
+			if err := env.Node().RestartContainerd(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sooner.kill()
+		logs.WriteString(sooner.out.String())
+	}
+	startProgram(t, withCluster(env)...)
+	goOn := map[string]int{}
+	for _, name := range append(names, "twin") {
+		goOn[name] = runsOf(t, folder, name, "c") + 2
+	}
+	await(t, func() error {
+		for name, n := range goOn {
+			if now := runsOf(t, folder, name, "c"); now < n {
+				return fmt.Errorf("%s: %d runs of %d", name, now, n)
+			}
+		}
+		return nil
+	})
+	removedOnce(t, logs.String())
+	for _, name := range append(names, "twin") {
+		p, runs := get(t, client, name), runsOf(t, folder, name, "c")
+		s := p.Status.ContainerStatuses[0]
+		t.Logf("%s: %s, restartCount %d, %d runs, init %d, sidecar %d", name, p.Status.Phase, s.RestartCount, runs, runsOf(t, folder, name, "init"), runsOf(t, folder, name, "sidecar"))
+		if p.Status.Phase != corev1.PodRunning || runsOf(t, folder, name, "init") != 1 || runs > int(s.RestartCount)+2 {
+			t.Errorf("%s: %s, restartCount %d after %d runs, init container ran %d times", name, p.Status.Phase, s.RestartCount, runs, runsOf(t, folder, name, "init"))
+		}
+		counts := map[string]bool{}
+		for _, r := range seen.of(name + "/c") {
+			if counts[r.count] {
+				t.Errorf("%s: two runs have restart count %s", name, r.count)
+			}
+			counts[r.count] = true
+		}
+	}
+	if seen.wasWithoutRecord("twin/c") {
+		t.Error("the pod without rules has lost its record")
+	}
+}
+
+var removal = regexp.MustCompile(`msg=removed pod=default/(\S+) container=c code=(\d+) restart=(\d+)`)
+
+// removedOnce fails the test if the logs of sooner tell of a removal that was wrong.
+func removedOnce(t *testing.T, logs string) {
+	t.Helper()
+	done := map[string]bool{}
+	for _, m := range removal.FindAllStringSubmatch(logs, -1) {
+		if done[m[0]] || m[2] != "42" || m[1] == "twin" {
+			t.Errorf("wrong, or twice: %s", m[0])
+		}
+		done[m[0]] = true
+	}
+	t.Logf("%d removals", len(done))
+	if len(done) == 0 {
+		t.Error("no removals")
+	}
+}
+
+// TestKilledContainersRestartSooner has containers that the kernel ends for lack of
+// memory, or that the kubelet kills for a failed probe.
+func TestKilledContainersRestartSooner(t *testing.T) {
+	env, client := startNode(t)
+	folder := t.TempDir()
+	seen := observe(t, env.Node().CRISocket())
+	startProgram(t, withCluster(env)...)
+	const rules = `{"restartPolicyRules": [{"action": "Restart", "exitCodes": {"operator": "In", "values": [137]},
+		"delay": {"initial": "1s", "max": "1s"}}]}`
+	memory := crasher(folder, "memory", "tail /dev/zero; exit 137")
+	memory.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("16Mi")}
+	memory.Spec.Containers[0].Command = []string{"sh", "-c", "echo run >>/runs/c; exec tail /dev/zero"}
+	probed := crasher(folder, "probed", "exec sleep 100000")
+	probed.Spec.Containers[0].LivenessProbe = &corev1.Probe{
+		ProbeHandler:  corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"false"}}},
+		PeriodSeconds: 1, FailureThreshold: 1,
+	}
+	for _, p := range []*corev1.Pod{memory, probed} {
+		p.Annotations[annotationRules] = rules
+		create(t, client, p)
+	}
+	const restarts = 6 // the kubelet alone takes more than five minutes for them
+	await(t, func() error {
+		for _, name := range []string{"memory", "probed"} {
+			if n := len(gaps(seen.of(name+"/c"), 137)); n < restarts {
+				return fmt.Errorf("%s: %d restarts", name, n)
+			}
+		}
+		return nil
+	})
+	for name, reason := range map[string]string{"memory": "OOMKilled", "probed": "Error"} {
+		all := gaps(seen.of(name+"/c"), 137)
+		t.Logf("%s: %d restarts, median %v from exit to start", name, len(all), quantile(all, 0.5))
+		if quantile(all, 0.5) >= 40*time.Second {
+			t.Errorf("%s: the starts are the kubelet's: %v", name, all)
+		}
+		countsWithoutGap(t, name, seen.of(name+"/c"))
+		last := get(t, client, name).Status.ContainerStatuses[0].LastTerminationState.Terminated
+		if last == nil || last.ExitCode != 137 || last.Reason != reason {
+			t.Errorf("%s: last state %+v", name, last)
+		}
+	}
+}
+
+// TestStaticPodsRestartSooner runs a kubelet without an API server.
+func TestStaticPodsRestartSooner(t *testing.T) {
+	node := testenv.StartNodeForTest(t, testenv.Options{Version: *release, FeatureGates: gates()})
+	folder := t.TempDir()
+	seen := observe(t, node.CRISocket())
+	p := crasher(folder, "exempt", "exit 42")
+	p.Annotations[annotationRules] = exempt
+	addStaticPod(t, node, p)
+	addStaticPod(t, node, crasher(folder, "twin", "exit 42"))
+	startProgram(t, "-manifests", node.Manifests(), "-node-name", node.Name(), "-runtime-endpoint", node.CRISocket(), "-v")
+	name := "exempt-" + node.Name() + "/c"
+	const restarts = 8 // the kubelet alone takes half an hour for them
+	await(t, func() error {
+		if n := len(gaps(seen.of(name), 42)); n < restarts {
+			return fmt.Errorf("%d restarts", n)
+		}
+		return nil
+	})
+	all := gaps(seen.of(name), 42)
+	t.Logf("%d exits: median %v, longest %v from exit to start", len(all), quantile(all, 0.5), quantile(all, 1))
+	countsWithoutGap(t, name, seen.of(name))
+	if n := runsOf(t, folder, "exempt", "init"); n != 1 {
+		t.Errorf("the init container ran %d times", n)
+	}
+	if seen.wasWithoutRecord("twin-" + node.Name() + "/c") {
+		t.Error("the pod without rules has lost its record")
+	}
+	pods, err := node.Pods(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	temporary := filepath.Join(t.TempDir(), "pod.json")
-	if err := os.WriteFile(temporary, text, 0o600); err != nil {
-		t.Fatal(err)
+	for _, p := range pods.Items {
+		last := p.Status.ContainerStatuses[0].LastTerminationState.Terminated
+		if strings.HasPrefix(p.Name, "exempt") && (last == nil || last.ExitCode != 42) {
+			t.Errorf("the kubelet tells of %+v", last)
+		}
 	}
-	if err := os.Rename(temporary, filepath.Join(n.Manifests(), p.Name+".json")); err != nil {
-		t.Fatal(err)
-	}
+	await(t, func() error { // no poke remains
+		if seen.pokes() > 0 {
+			return errors.New("a poke remains")
+		}
+		return nil
+	})
 }
