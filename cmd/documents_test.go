@@ -16,7 +16,7 @@ import (
 // documents are the pages whose commands a user types, relative to the repository.
 var documents = []string{
 	"README.md", "docs/packages.md", "docs/licences.md", "KUBERNETES.md", "DEVIATIONS.md", "SECURITY.md",
-	"cmd/README.md", "cmd/criwatch/README.md", "kube/README.md",
+	"cmd/README.md", "cmd/criwatch/README.md", "kube/README.md", "docs/sooner.md",
 }
 
 // elsewhere are the commands that do not run here, with what runs them.
@@ -35,6 +35,10 @@ var elsewhere = map[string]string{
 	"kubectl apply -f kube/cmd/restart-job-controller/manifests":        "the integration tests of kube, by server-side dry run",
 	"kubectl apply -f kube/cmd/restart-job-controller/example-job.yaml": "the integration tests of kube",
 	"go -C kube run ./testenv/cmd/testenv -kubectl -- sh":               "by hand",
+	"docker build -t sooner:v0.3.0 -f kube/cmd/sooner/Dockerfile .": "Docker",
+	"kubectl apply -k kube/cmd/sooner/manifests": "the tests of sooner",
+	"sooner -manifests /etc/kubernetes/manifests -rules rules.yaml": "the tests of sooner",
+	"kubectl annotate pod web restartkit.dev/restart-now=\"$(date)\" --overwrite": "the tests of sooner",
 	"go -C kube run ./testenv/cmd/testenv -node -kubectl -- sh":         "by hand, as root",
 	"kubectl get nodes": "by hand, on a node",
 	"kubectl create job hello --image=localhost/testenv/busybox:1 -- sh -c 'echo hello'": "by hand, on a node",
