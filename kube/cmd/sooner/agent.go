@@ -93,6 +93,7 @@ func (a *agent) run(ctx context.Context, wake <-chan struct{}, now <-chan os.Sig
 			a.metrics.errors.WithLabelValues("runtime").Inc()
 			a.log.Error("the container runtime does not answer", "err", err, "retry", wait)
 			sleep(ctx, wait) // also if woken
+			wait = 0
 		}
 	}
 }
