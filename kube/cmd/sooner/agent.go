@@ -117,7 +117,11 @@ func (a *agent) turn(ctx context.Context) (again bool, err error) {
 		a.log.Error("reading the manifests of static pods", "err", err)
 	}
 	a.tellMistakes(ctx, pods)
-	if !a.synced() || a.swept && len(static) == 0 && !slices.ContainsFunc(pods, (*pod).watched) {
+	if !a.synced() {
+		return false, nil
+	}
+	if a.swept && a.next.IsZero() && len(static) == 0 && !slices.ContainsFunc(pods, (*pod).watched) {
+		a.ending = false // nothing waits
 		return false, nil
 	}
 	exited, err := a.node.exited(ctx)
