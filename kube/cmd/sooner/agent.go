@@ -111,10 +111,13 @@ func sleep(ctx context.Context, d time.Duration) {
 // reports whether the next turn should follow at once.
 func (a *agent) turn(ctx context.Context) (again bool, err error) {
 	pods, version := a.pods()
-	static, err := a.manifests.read()
+	static, changed, err := a.manifests.read()
 	if err != nil {
 		a.metrics.errors.WithLabelValues("manifests").Inc()
 		a.log.Error("reading the manifests of static pods", "err", err)
+	}
+	if changed {
+		a.version = -1 // calls for a look
 	}
 	a.tellMistakes(ctx, pods)
 	if !a.synced() {

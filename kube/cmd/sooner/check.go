@@ -27,7 +27,7 @@ func check(ctx context.Context, o *options, out io.Writer) int {
 		c.cluster(ctx, o)
 	}
 	if o.manifests != "" {
-		pods, err := newManifests(o.manifests, o.node).read()
+		pods, _, err := newManifests(o.manifests, o.node).read()
 		c.say(err, "static pods in %s: %d", o.manifests, len(pods))
 	}
 	if c.wrong {

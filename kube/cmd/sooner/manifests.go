@@ -18,6 +18,7 @@ const largestManifest = 10 << 20
 type manifests struct {
 	folder, node string
 	files        map[string]manifest
+	mistake      string // of the folder, as returned last
 }
 
 type manifest struct {
@@ -30,18 +31,23 @@ func newManifests(folder, node string) *manifests {
 	return &manifests{folder: folder, node: strings.ToLower(node), files: make(map[string]manifest)}
 }
 
-// read returns the pods by namespace and name, as the kubelet names them, and the errors
-// of files that are new or have changed. Other files are left out, as in the kubelet.
-func (m *manifests) read() (map[string]*corev1.Pod, error) {
+// read returns the pods by namespace and name, as the kubelet names them, reports
+// whether a file has changed, and returns new errors. Files with errors are left out, as
+// in the kubelet.
+func (m *manifests) read() (pods map[string]*corev1.Pod, changed bool, err error) {
 	if m == nil {
-		return nil, nil
-	}
-	entries, err := os.ReadDir(m.folder)
-	if err != nil {
-		return nil, err
+		return nil, false, nil
 	}
 	files, pods := make(map[string]manifest), make(map[string]*corev1.Pod)
 	var errs []error
+	entries, err := os.ReadDir(m.folder)
+	switch {
+	case err == nil:
+		m.mistake = ""
+	case err.Error() != m.mistake:
+		m.mistake = err.Error()
+		errs = append(errs, err)
+	}
 	for _, e := range entries {
 		path := filepath.Join(m.folder, e.Name())
 		info, err := os.Stat(path)
@@ -50,6 +56,7 @@ func (m *manifests) read() (map[string]*corev1.Pod, error) {
 		}
 		f, ok := m.files[path]
 		if !ok || !os.SameFile(f.info, info) || f.info.Size() != info.Size() || !f.info.ModTime().Equal(info.ModTime()) {
+			changed = true
 			f = manifest{info: info}
 			if f.pod, f.err = m.parse(path, info.Size()); f.err != nil {
 				errs = append(errs, f.err)
@@ -60,8 +67,9 @@ func (m *manifests) read() (map[string]*corev1.Pod, error) {
 			pods[f.pod.Namespace+"/"+f.pod.Name] = f.pod
 		}
 	}
+	changed = changed || len(files) != len(m.files)
 	m.files = files
-	return pods, errors.Join(errs...)
+	return pods, changed, errors.Join(errs...)
 }
 
 func (m *manifests) parse(path string, size int64) (*corev1.Pod, error) {
