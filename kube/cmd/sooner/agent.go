@@ -329,7 +329,9 @@ func (a *agent) carryOut(ctx context.Context, plan decide.Plan, known map[string
 			continue
 		}
 		a.metrics.poked.Inc()
-		a.next = time.Now().Add(decide.Settle) // until the record is removed
+		if seen := time.Now().Add(decide.Settle); a.next.IsZero() || seen.Before(a.next) {
+			a.next = seen // to remove the record
+		}
 	}
 	return changed
 }
