@@ -50,6 +50,7 @@ type agent struct {
 type detail struct {
 	record decide.Record
 	log    string
+	failed bool // the runtime cannot tell the status
 }
 
 func newAgent(n *node, log *slog.Logger, m *metrics) *agent {
@@ -205,17 +206,21 @@ func (a *agent) records(ctx context.Context, containers []*cri.Container, known 
 		}
 		if p := known[r.Pod]; r.State == decide.Exited && p != nil && p.watched() {
 			d, ok := a.details[c.Id]
-			if !ok || !d.record.Created.Equal(r.Created) {
+			if !ok || !d.record.Created.Equal(r.Created) || !d.record.Detailed {
+				told := d.failed
 				var err error
-				if d, err = a.detail(ctx, r); err != nil {
+				if d, err = a.detail(ctx, r); silent(err) {
 					return nil, err
 				}
+				if d.failed = err != nil; d.failed && !told {
+					a.failed("status", err, "pod", p, "container", r.Name)
+				}
 			}
+			a.details[c.Id] = d
+			seen[c.Id] = true
 			if d.record.Detailed {
 				r = d.record
 				r.NextCount = nextCount(d.log)
-				a.details[c.Id] = d
-				seen[c.Id] = true
 			}
 			if p.Static {
 				a.images[r.Pod+"/"+r.Name] = c.Image
@@ -239,11 +244,11 @@ func stateOf(s cri.ContainerState) decide.RecordState {
 	return decide.Unknown
 }
 
-// detail reads the status of an exited container. That of a container which is gone, or
-// which runs again, is not Detailed.
+// detail reads the status of an exited container. It is not Detailed if the container is
+// gone, runs again, or is another one with the same id.
 func (a *agent) detail(ctx context.Context, r decide.Record) (detail, error) {
 	s, err := a.node.status(ctx, r.ID)
-	if err != nil || s == nil || s.State != cri.ContainerState_CONTAINER_EXITED {
+	if err != nil || s == nil || s.State != cri.ContainerState_CONTAINER_EXITED || s.CreatedAt != r.Created.UnixNano() {
 		return detail{}, err
 	}
 	count, err := strconv.ParseInt(s.Annotations[annotationCount], 10, 32)
@@ -257,7 +262,7 @@ func (a *agent) detail(ctx context.Context, r decide.Record) (detail, error) {
 	if s.StartedAt > 0 {
 		r.Started = time.Unix(0, s.StartedAt)
 	}
-	return detail{r, s.LogPath}, nil
+	return detail{record: r, log: s.LogPath}, nil
 }
 
 // report logs and counts verdicts that are new.

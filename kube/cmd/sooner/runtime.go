@@ -100,6 +100,15 @@ func (n *node) status(ctx context.Context, id string) (*cri.ContainerStatus, err
 	return s.GetStatus(), err
 }
 
+// silent reports whether an error says that the runtime does not answer.
+func silent(err error) bool {
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
+		return true
+	}
+	return false
+}
+
 // remove removes a container's record. It is a no-op if the record is gone.
 func (n *node) remove(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
