@@ -292,6 +292,8 @@ func (a *agent) report(plan decide.Plan, known map[string]*pod) {
 			line += "would start it now"
 		case decide.ReasonWaiting:
 			line += fmt.Sprintf("would start it in %v", v.Wait.Round(time.Millisecond))
+		case decide.ReasonNotShown, decide.ReasonUnread:
+			line += "would wait (" + string(v.Reason) + ")"
 		default:
 			line += "would leave it to the kubelet (" + string(v.Reason) + ")"
 		}
