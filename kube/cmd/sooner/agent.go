@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -229,6 +230,10 @@ func (a *agent) records(ctx context.Context, containers []*cri.Container, known 
 		records = append(records, r)
 	}
 	maps.DeleteFunc(a.details, func(id string, _ detail) bool { return !seen[id] })
+	maps.DeleteFunc(a.images, func(container string, _ *cri.ImageSpec) bool {
+		uid, _, _ := strings.Cut(container, "/")
+		return known[uid] == nil
+	})
 	return records, nil
 }
 
