@@ -39,8 +39,8 @@ type State struct {
 
 // sighting is the first observation of a record in its present state.
 type sighting struct {
-	at       time.Duration
-	finished time.Time
+	at                time.Duration
+	created, finished time.Time
 }
 
 // attempts are repetitions of a step.
@@ -123,15 +123,20 @@ func (s *step) again(d time.Duration) {
 // sight notes new exits and pokes, and ends pokes that a kubelet has seen.
 func (s *step) sight() {
 	for _, r := range s.o.Records {
-		if r.State != Exited && r.Name != PokeName {
+		poke := r.Name == PokeName && r.State == Created
+		if r.State != Exited && !poke {
 			continue
 		}
 		first, ok := s.seen[r.ID]
-		if !ok || !first.finished.Equal(r.Finished) {
-			first = sighting{s.o.Elapsed, r.Finished}
+		if ok && !first.created.Equal(r.Created) { // another record with its id
+			delete(s.ended, r.ID)
+			delete(s.tries, r.ID)
+		}
+		if !ok || !first.created.Equal(r.Created) || !first.finished.Equal(r.Finished) {
+			first = sighting{s.o.Elapsed, r.Created, r.Finished}
 			s.seen[r.ID] = first
 		}
-		if r.Name != PokeName {
+		if !poke {
 			continue
 		}
 		if rest := first.at + Settle - s.o.Elapsed; rest > 0 {
