@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,9 +43,17 @@ type agent struct {
 	details  map[string]detail
 	images   map[string]*cri.ImageSpec // by container of a static pod
 	verdicts map[string]decide.Reason  // last ones, by record
-	events   map[string]string         // mistakes of which an Event tells, by pod
+	mistakes map[string]*mistake       // in annotations, by pod
 	requests sync.WaitGroup
 	slots    chan struct{} // limits the requests under way
+}
+
+// mistake is an annotation about which an Event is created.
+type mistake struct {
+	text  string
+	told  atomic.Bool
+	next  time.Time // of the next try, when a former request has ended
+	pause time.Duration
 }
 
 // detail is the status of an exited container, and the path of its log.
@@ -58,7 +67,7 @@ func newAgent(n *node, log *slog.Logger, m *metrics) *agent {
 	return &agent{
 		node: n, log: log, metrics: m, began: time.Now(), synced: func() bool { return true },
 		state: decide.NewState(), looked: map[string]bool{}, version: -1, details: map[string]detail{},
-		images: map[string]*cri.ImageSpec{}, verdicts: map[string]decide.Reason{}, events: map[string]string{},
+		images: map[string]*cri.ImageSpec{}, verdicts: map[string]decide.Reason{}, mistakes: map[string]*mistake{},
 		slots: make(chan struct{}, 16),
 	}
 }
@@ -372,7 +381,8 @@ func (a *agent) failed(what string, err error, about ...any) {
 	a.log.Error(what+" failed", append(about, "err", err)...)
 }
 
-// tellMistakes creates an Event for each new mistake in an annotation.
+// tellMistakes creates an Event for each mistake in an annotation, and tries again later
+// if that fails.
 func (a *agent) tellMistakes(ctx context.Context, pods []*pod) {
 	known := make(map[string]bool)
 	for _, p := range pods {
@@ -380,16 +390,22 @@ func (a *agent) tellMistakes(ctx context.Context, pods []*pod) {
 			continue
 		}
 		known[p.UID] = true
-		if text, ok := a.events[p.UID]; ok && text == p.text {
+		m := a.mistakes[p.UID]
+		if m == nil || m.text != p.text {
+			m = &mistake{text: p.text, pause: time.Second}
+			a.mistakes[p.UID] = m
+			a.log.Warn("left to the kubelet", "pod", p, "err", p.invalid)
+		}
+		now := time.Now()
+		if a.dryRun || m.told.Load() || now.Before(m.next) {
 			continue
 		}
-		a.events[p.UID] = p.text
-		a.log.Warn("left to the kubelet", "pod", p, "err", p.invalid)
-		if !a.dryRun {
-			a.request("event", p, func() error {
-				return a.cluster.event(ctx, p, "InvalidRestartRules", p.invalid.Error(), time.Now())
-			})
-		}
+		m.next, m.pause = now.Add(requestTimeout+m.pause), min(2*m.pause, time.Minute)
+		a.request("event", p, func() error {
+			err := a.cluster.event(ctx, p, "InvalidRestartRules", p.invalid.Error(), now)
+			m.told.Store(err == nil)
+			return err
+		})
 	}
-	maps.DeleteFunc(a.events, func(uid, _ string) bool { return !known[uid] })
+	maps.DeleteFunc(a.mistakes, func(uid string, _ *mistake) bool { return !known[uid] })
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -156,7 +157,7 @@ func (c *cluster) poke(ctx context.Context, p *pod, now time.Time) error {
 	return err
 }
 
-// event creates an Event of a pod.
+// event creates an Event of a pod, unless there is one with this message.
 func (c *cluster) event(ctx context.Context, p *pod, reason, message string, now time.Time) error {
 	const longest = 1024 // of an Event's message
 	if len(message) > longest {
@@ -165,8 +166,9 @@ func (c *cluster) event(ctx context.Context, p *pod, reason, message string, now
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	at := metav1.NewTime(now)
-	return c.client.Post().Namespace(p.namespace).Resource("events").Body(&corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, GenerateName: "sooner-"},
+	name := sha256.Sum256([]byte(p.UID + reason + message)) // the same in another try
+	err := c.client.Post().Namespace(p.namespace).Resource("events").Body(&corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: fmt.Sprintf("sooner-%x", name[:12])},
 		InvolvedObject: corev1.ObjectReference{
 			APIVersion: "v1", Kind: "Pod", Namespace: p.namespace, Name: p.name, UID: types.UID(p.UID),
 		},
@@ -174,6 +176,10 @@ func (c *cluster) event(ctx context.Context, p *pod, reason, message string, now
 		Source: corev1.EventSource{Component: "sooner", Host: c.node}, ReportingController: "sooner",
 		FirstTimestamp: at, LastTimestamp: at, Count: 1,
 	}).Do(ctx).Error()
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
 }
 
 // may returns an error unless the program has a right in all namespaces.
