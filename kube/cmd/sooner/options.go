@@ -98,6 +98,9 @@ func parseOptions(args []string, stdout io.Writer, env func(string) string) (*op
 		i := slices.IndexFunc(endpoints, func(path string) bool { _, err := os.Stat(path); return err == nil })
 		o.endpoint = "unix://" + endpoints[max(i, 0)]
 	}
+	if _, err := socket(o.endpoint); err != nil {
+		return nil, err
+	}
 	if o.kubeconfig == "" && env("KUBERNETES_SERVICE_HOST") == "" && o.manifests == "" {
 		return nil, errors.New("no pods to look at: -kubeconfig or -manifests is missing")
 	}

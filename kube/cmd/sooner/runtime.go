@@ -37,12 +37,21 @@ type node struct {
 	client cri.RuntimeServiceClient
 }
 
+// socket returns the path in an endpoint.
+func socket(endpoint string) (string, error) {
+	path := strings.TrimPrefix(endpoint, "unix://")
+	if !strings.HasPrefix(path, "/") {
+		return "", fmt.Errorf("-runtime-endpoint %q: must be unix:// and an absolute path", endpoint)
+	}
+	return path, nil
+}
+
 // dial returns the runtime at a socket, without calling it. The connection is renewed
 // when the runtime restarts.
 func dial(endpoint string) (*node, error) {
-	path, ok := strings.CutPrefix(endpoint, "unix://")
-	if !strings.HasPrefix(path, "/") || !ok && strings.Contains(endpoint, "://") {
-		return nil, fmt.Errorf("-runtime-endpoint %q: must be unix:// and an absolute path", endpoint)
+	path, err := socket(endpoint)
+	if err != nil {
+		return nil, err
 	}
 	conn, err := grpc.NewClient("unix://"+path,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
