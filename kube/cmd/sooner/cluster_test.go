@@ -1,0 +1,279 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/restartkit/restart/kube/cmd/sooner/internal/decide"
+)
+
+// fakeServer answers requests to an API server without a connection.
+type fakeServer struct {
+	mu       sync.Mutex
+	requests []string // such as "PATCH /api/v1/namespaces/ns/pods/p BODY"
+	code     int      // of all answers; 0 for none at all
+}
+
+func (s *fakeServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, fmt.Sprintf("%s %s %s", r.Method, r.URL.Path, body))
+	if s.code == 0 {
+		return nil, errors.New("connection refused")
+	}
+	return &http.Response{
+		StatusCode: s.code, Status: http.StatusText(s.code), Request: r, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(`{"kind": "Status", "apiVersion": "v1"}`)),
+	}, nil
+}
+
+// answer makes all answers have a code from now on.
+func (s *fakeServer) answer(code int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.code = code
+}
+
+// of returns the requests that begin with a prefix.
+func (s *fakeServer) of(prefix string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.requests), func(r string) bool { return !strings.HasPrefix(r, prefix) })
+}
+
+// connect gives the agent an API server.
+func (h *host) connect() *fakeServer {
+	h.t.Helper()
+	s := &fakeServer{code: http.StatusCreated}
+	c, err := newCluster(&rest.Config{Host: "http://server", Transport: s}, "node1", nil, h.wake)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.cluster = c
+	return s
+}
+
+// crash adds a pod whose container has exited, and the kubelet has told the API server.
+func (h *host) crash(name, id string, code int32, change func(p *corev1.Pod)) *corev1.Pod {
+	h.t.Helper()
+	p := crashed(name, id, code, time.Now())
+	if change != nil {
+		change(p)
+	}
+	h.runtime.box("ns", name, "uid-"+name)
+	h.runtime.record("uid-"+name, exitedStatus(id, code, 0, h.logIn("ns_"+name+"_uid-"+name, "0.log")))
+	h.cluster.set(p)
+	return p
+}
+
+// A pod of the API server restarts as soon as that shows the exit. Patches of an
+// annotation, which name the UID, make the kubelet look.
+func TestPodOfAPIServerRestarts(t *testing.T) {
+	bubble(t, func(t *testing.T, h *host) {
+		s := h.connect()
+		h.start()
+		rules := func(p *corev1.Pod) { p.Annotations[annotationRules] = secondAfter42 }
+		shown := h.crash("p", "p0", 42, rules)
+		p := shown.DeepCopy()
+		p.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+		h.cluster.set(p)
+		h.after(time.Minute)
+		h.want() // the exit is not shown
+		h.cluster.set(shown)
+		h.after(0)
+		h.want("RemoveContainer p0")
+		patches := s.of("PATCH")
+		if len(patches) != 1 || !strings.HasPrefix(patches[0], "PATCH /api/v1/namespaces/ns/pods/p {") || !strings.Contains(patches[0], `"uid":"uid-p"`) || !strings.Contains(patches[0], `"restartkit.dev/poked":"20`) {
+			t.Errorf("%q", patches)
+		}
+		h.after(decide.PokeEvery)
+		if n := len(s.of("PATCH")); n != 2 {
+			t.Errorf("%d patches a second later", n)
+		}
+		h.runtime.record("uid-p", runningStatus("p1", 1, h.logIn("ns_p_uid-p", "1.log")))
+		h.after(10 * time.Minute)
+		if n := len(s.of("")); n > 3 {
+			t.Errorf("requests: %q", s.of(""))
+		}
+		h.want("RemoveContainer p0")
+	})
+}
+
+// Answers that fail are counted and logged, and pokes go on. A pod that is gone or has a
+// new UID is no mistake.
+func TestPokeFails(t *testing.T) {
+	for code, failures := range map[int]bool{0: true, http.StatusForbidden: true, http.StatusInternalServerError: true, http.StatusNotFound: false, http.StatusConflict: false} {
+		bubble(t, func(t *testing.T, h *host) {
+			s := h.connect()
+			s.answer(code)
+			h.crash("p", "p0", 42, func(p *corev1.Pod) { p.Annotations[annotationRules] = secondAfter42 })
+			h.start()
+			h.after(10 * time.Second)
+			counts, logged := h.counted("errors", "poke"), len(h.log.with("poke failed"))
+			if failed := counts > 0 && logged > 0; failed != failures || len(s.of("PATCH")) < 2 {
+				t.Errorf("answer %d: %v failures counted, %d logged, %d tries", code, counts, logged, len(s.of("PATCH")))
+			}
+		})
+	}
+}
+
+// Each mistake in an annotation has one Event, also if the server was away, and if many
+// pods have the same mistake.
+func TestOneEventPerMistake(t *testing.T) {
+	bubble(t, func(t *testing.T, h *host) {
+		s := h.connect()
+		const pods = 50 // more than the requests at a time
+		bad := func(text string) func(p *corev1.Pod) {
+			return func(p *corev1.Pod) { p.Annotations[annotationRules] = text }
+		}
+		s.answer(0)
+		h.start()
+		for i := range pods {
+			h.crash(fmt.Sprint("p", i), fmt.Sprint("p", i), 42, bad("{"))
+		}
+		h.after(10 * time.Minute)
+		if counts := h.counted("errors", "event"); counts < pods || counts > 20*pods {
+			t.Errorf("%v failures counted in 10 minutes", counts)
+		}
+		s.answer(http.StatusCreated)
+		before := len(s.of("POST"))
+		h.after(10 * time.Minute)
+		events := s.of("POST")[before:]
+		if len(events) != pods {
+			t.Fatalf("%d Events, want %d", len(events), pods)
+		}
+		for _, e := range events {
+			if !strings.HasPrefix(e, "POST /api/v1/namespaces/ns/events ") || !strings.Contains(e, "annotation "+annotationRules+": ") {
+				t.Fatalf("Event %s", e)
+			}
+		}
+		// Another change of a pod is none of the mistake. Another mistake is.
+		p := crashed("p0", "p0", 42, time.Now())
+		bad("{")(p)
+		p.Status.Phase = corev1.PodPending
+		h.cluster.set(p)
+		h.after(10 * time.Minute)
+		if n := len(s.of("POST")) - before; n != pods {
+			t.Errorf("%d Events, want %d", n, pods)
+		}
+		p = p.DeepCopy()
+		bad("[")(p)
+		h.cluster.set(p)
+		h.after(10 * time.Minute)
+		if n := len(s.of("POST")) - before; n != pods+1 {
+			t.Errorf("%d Events, want %d", n, pods+1)
+		}
+		h.want()
+	})
+}
+
+// A dry run sends nothing to the API server.
+func TestDryRunSendsNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, h *host) {
+		h.dryRun = true
+		s := h.connect()
+		h.start()
+		h.crash("p", "p0", 42, func(p *corev1.Pod) { p.Annotations[annotationRules] = secondAfter42 })
+		h.crash("q", "q0", 42, func(p *corev1.Pod) { p.Annotations[annotationRules] = "{" })
+		h.after(time.Minute)
+		if got := s.of(""); len(got) > 0 {
+			t.Errorf("requests: %q", got)
+		}
+		if got := h.said.with("ns/p c: "); len(got) == 0 || got[len(got)-1] != "ns/p c: exit code 42, restart 1: would start it now" {
+			t.Errorf("prints %q", got)
+		}
+		h.want()
+	})
+}
+
+// SIGUSR1 ends the waits of pods with rules, and an annotation that of its own pod.
+func TestRestartNow(t *testing.T) {
+	bubble(t, func(t *testing.T, h *host) {
+		h.connect()
+		h.start()
+		hour := strings.ReplaceAll(secondAfter42, `"1s"`, `"1h"`)
+		h.crash("rules", "rules", 42, func(p *corev1.Pod) { p.Annotations[annotationRules] = hour })
+		now := h.crash("now", "now", 42, func(p *corev1.Pod) { p.Annotations[annotationNow] = "1" })
+		h.crash("plain", "plain", 42, nil)
+		h.after(time.Minute)
+		h.want()
+		h.now <- syscall.SIGUSR1
+		h.after(0)
+		h.want("RemoveContainer rules")
+		h.after(time.Minute)
+		now = now.DeepCopy()
+		now.Annotations[annotationNow] = "2"
+		h.cluster.set(now)
+		h.after(0)
+		h.want("RemoveContainer rules", "RemoveContainer now")
+		h.after(time.Minute)
+		h.want("RemoveContainer rules", "RemoveContainer now")
+	})
+}
+
+// Without the API server, or before it has listed the pods, static pods restart.
+func TestStaticPodWithoutServer(t *testing.T) {
+	bubble(t, func(t *testing.T, h *host) {
+		s := h.connect()
+		s.answer(0)
+		h.static("web", secondAfter42)
+		h.exit("web", "web0", 42, 0)
+		h.crash("p", "p0", 42, func(p *corev1.Pod) { p.Annotations[annotationRules] = secondAfter42 })
+		h.start()
+		h.after(decide.Settle)
+		h.want("RemoveContainer p0", "RemoveContainer web0", "CreateContainer box-uid-web")
+	})
+}
+
+// Mirror pods and pods that are gone are not followed.
+func TestClusterPods(t *testing.T) {
+	wake := make(chan struct{}, 1)
+	c, err := newCluster(&rest.Config{Host: "http://server"}, "node1", nil, wake)
+	if err != nil {
+		t.Fatal(err)
+	}
+	woken := func() bool {
+		select {
+		case <-wake:
+			return true
+		default:
+			return false
+		}
+	}
+	p := crashed("p", "x", 42, time.Now())
+	c.set(p)
+	if all, version := c.list(); len(all) != 1 || version != 0 || woken() {
+		t.Errorf("a pod without annotations: %v, version %d", all, version)
+	}
+	p = p.DeepCopy()
+	p.Annotations[annotationRules] = secondAfter42
+	c.set(p)
+	if all, version := c.list(); len(all) != 1 || version != 1 || !woken() {
+		t.Errorf("with rules: %v, version %d", all, version)
+	}
+	mirror := crashed("mirror", "y", 42, time.Now())
+	mirror.Annotations[annotationMirror], mirror.Annotations[annotationRules] = "", secondAfter42
+	c.set(mirror)
+	if all, version := c.list(); len(all) != 1 || version != 1 || woken() {
+		t.Errorf("a mirror pod: %v, version %d", all, version)
+	}
+	c.replace(p.UID, nil)
+	if all, version := c.list(); len(all) != 0 || version != 2 || !woken() {
+		t.Errorf("a pod that is gone: %v, version %d", all, version)
+	}
+}
