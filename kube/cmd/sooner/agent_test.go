@@ -81,11 +81,17 @@ func newHost(t testing.TB, f *fakeRuntime, n *node, folder string) *host {
 	h := &host{t: t, runtime: f, folder: folder, now: make(chan os.Signal, 1), wake: make(chan struct{}, 1)}
 	h.agent = newAgent(n, slog.New(slog.NewTextHandler(&h.log, &slog.HandlerOptions{Level: slog.LevelDebug})), newMetrics())
 	h.say = h.said.add
-	if err := os.MkdirAll(h.staticPods(), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	h.newStaticFolder()
 	h.manifests = newManifests(h.staticPods(), "Node1")
 	return h
+}
+
+// newStaticFolder creates the folder of static pods.
+func (h *host) newStaticFolder() {
+	h.t.Helper()
+	if err := os.MkdirAll(h.staticPods(), 0o755); err != nil {
+		h.t.Fatal(err)
+	}
 }
 
 func (h *host) staticPods() string { return filepath.Join(h.folder, "manifests") }
