@@ -576,8 +576,8 @@ func TestIDUsedAgain(t *testing.T) {
 	})
 	t.Run("between list and status", func(t *testing.T) {
 		for name, other := range map[string]func() *cri.ContainerStatus{
-			"runs":   func() *cri.ContainerStatus { return runningStatus("x", 1, "") },
-			"exited": func() *cri.ContainerStatus { return exitedStatus("x", 42, 0, "") },
+			"runs":       func() *cri.ContainerStatus { return runningStatus("x", 1, "") },
+			"is another": func() *cri.ContainerStatus { return exitedStatus("x", 42, 0, "") },
 		} {
 			bubble(t, func(t *testing.T, h *host) {
 				h.static("web", secondAfter42)
@@ -590,7 +590,10 @@ func TestIDUsedAgain(t *testing.T) {
 						h.runtime.record("uid-web", listed)
 					case "ContainerStatus":
 						s := other()
-						s.CreatedAt, s.LogPath = listed.CreatedAt+1, log
+						s.LogPath = log
+						if s.CreatedAt = listed.CreatedAt; name == "is another" {
+							s.CreatedAt++
+						}
 						h.runtime.record("uid-web", s)
 					}
 					return nil
