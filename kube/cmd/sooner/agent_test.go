@@ -576,7 +576,7 @@ func TestIDUsedAgain(t *testing.T) {
 	})
 	t.Run("between list and status", func(t *testing.T) {
 		for name, other := range map[string]func() *cri.ContainerStatus{
-			"runs":       func() *cri.ContainerStatus { return runningStatus("x", 1, "") },
+			"runs":       func() *cri.ContainerStatus { return runningStatus("x", 0, "") },
 			"is another": func() *cri.ContainerStatus { return exitedStatus("x", 42, 0, "") },
 		} {
 			bubble(t, func(t *testing.T, h *host) {
@@ -590,7 +590,7 @@ func TestIDUsedAgain(t *testing.T) {
 						h.runtime.record("uid-web", listed)
 					case "ContainerStatus":
 						s := other()
-						s.LogPath = log
+						s.ExitCode, s.LogPath = 42, log
 						if s.CreatedAt = listed.CreatedAt; name == "is another" {
 							s.CreatedAt++
 						}

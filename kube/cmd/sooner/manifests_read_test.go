@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -72,10 +73,16 @@ func TestStaticPodsAreReadFromFiles(t *testing.T) {
 
 	f.write("b.yaml", "kind: Pod\nmetadata: {name: longer}\n")
 	f.want(true, []string{"default/longer-node1", "ns/a-node1"})
+	f.write("b.yaml", "kind: Pod\nmetadata: {name: oblong}\n") // of the same size
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(f.path, "b.yaml"), later, later); err != nil {
+		t.Fatal(err)
+	}
+	f.want(true, []string{"default/oblong-node1", "ns/a-node1"})
 	if err := os.Remove(filepath.Join(f.path, "json")); err != nil {
 		t.Fatal(err)
 	}
-	f.want(true, []string{"default/longer-node1"})
+	f.want(true, []string{"default/oblong-node1"})
 	if err := os.RemoveAll(f.path); err != nil {
 		t.Fatal(err)
 	}

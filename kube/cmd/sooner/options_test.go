@@ -53,6 +53,8 @@ func withoutCluster(t *testing.T) {
 // Wrong flags end the program with 2, a line that says why, and nothing else.
 func TestWrongFlags(t *testing.T) {
 	withoutCluster(t)
+	ended, end := context.WithCancel(t.Context()) // should the flags be right
+	end()
 	folder := t.TempDir()
 	for name, text := range map[string]string{"bad": "{", "wrong": `{"restartPolicyRules": [{"action": "Explode"}]}`, "unknown": `{"rules": []}`} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
@@ -78,7 +80,7 @@ func TestWrongFlags(t *testing.T) {
 	} {
 		args, want = strings.ReplaceAll(args, "D", folder), strings.ReplaceAll(want, "D", folder)
 		var out, errs bytes.Buffer
-		code := run(t.Context(), strings.Fields(args), &out, &errs)
+		code := run(ended, strings.Fields(args), &out, &errs)
 		text := errs.String()
 		if code != exitUsage || out.Len() > 0 || !strings.HasPrefix(text, "sooner: ") || !strings.Contains(text, want) {
 			t.Errorf("%q: exits with %d, prints %q and %q, want %q", args, code, out.String(), text, want)
@@ -132,6 +134,8 @@ func TestOptions(t *testing.T) {
 // The program ends with 1 if it cannot start, and says why.
 func TestProgramCannotStart(t *testing.T) {
 	withoutCluster(t)
+	ended, end := context.WithCancel(t.Context()) // should it start
+	end()
 	folder := t.TempDir()
 	for args, want := range map[string]string{
 		"-kubeconfig D/missing":                      "D/missing",
@@ -139,7 +143,7 @@ func TestProgramCannotStart(t *testing.T) {
 	} {
 		args, want = strings.ReplaceAll(args, "D", folder), strings.ReplaceAll(want, "D", folder)
 		var errs bytes.Buffer
-		if code := run(t.Context(), strings.Fields(args), io.Discard, &errs); code != exitFailed || !strings.Contains(errs.String(), want) {
+		if code := run(ended, strings.Fields(args), io.Discard, &errs); code != exitFailed || !strings.Contains(errs.String(), want) {
 			t.Errorf("%s: exits with %d, prints %q", args, code, errs.String())
 		}
 	}
