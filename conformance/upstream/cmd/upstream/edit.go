@@ -171,23 +171,21 @@ func (f *file) cut(functions []string) {
 	}
 }
 
-// keepSpecs removes the imports that only add specs to Kubernetes' end-to-end tests, in
-// the folders of pkg, except for one. The framework and the list of features stay.
+// keepSpecs makes the specs in one folder of pkg the only ones in the package of
+// Kubernetes' end-to-end tests, which imports them. The framework and the list of
+// features stay. The file may have been changed for another folder.
 func (f *file) keepSpecs(pkg, kept string) {
-	found := false
+	replacement := "_ " + strconv.Quote(pkg+"/"+kept)
 	for _, i := range f.syntax.Imports {
 		folder, ok := strings.CutPrefix(strings.Trim(i.Path.Value, "\"`"), pkg+"/")
 		if !ok || localName(i) != "_" || folder == "feature" || strings.HasPrefix(folder, "framework/") {
 			continue
 		}
-		if folder == kept {
-			found = true
-			continue
-		}
-		f.changes = append(f.changes, change{f.offset(i.Pos()), f.offset(i.End()), ""})
+		f.changes = append(f.changes, change{f.offset(i.Pos()), f.offset(i.End()), replacement})
+		replacement = ""
 	}
-	if !found {
-		f.missing = append(f.missing, "import of "+pkg+"/"+kept)
+	if replacement != "" {
+		f.missing = append(f.missing, "import of specs in "+pkg)
 	}
 }
 

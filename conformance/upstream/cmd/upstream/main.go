@@ -26,8 +26,8 @@ const usage = `usage: upstream [flags] [SUITE…]
 Runs the suites, all by default, and compares the tests that fail with
 expected.txt. Run it in conformance/upstream. It compiles much of Kubernetes, for
 minutes to an hour, once. The exit code is 1 if a test fails that should not, or
-passes that should not. The suite e2e starts a Kubernetes node, which needs root.
-Without arguments, a machine that cannot run one leaves the suite out.
+passes that should not. The suites e2e and restarts start a Kubernetes node, which
+needs root. Without arguments, a machine that cannot run one leaves them out.
 
 flags:
 `
@@ -149,12 +149,12 @@ func judge(ctx context.Context, chosen []suite, o options) (bool, error) {
 		pass, fail, skip := results.count()
 		fmt.Fprintf(o.stdout, "%-16s %6d %6s %6d %6d %6d  %v\n", s.name, pass+fail+skip, reach, pass, fail, skip, time.Since(start).Round(time.Second))
 		lines := expected.compare(s.name, results, o.only)
-		if s.names != "" {
-			names, err := readNames(s.names)
+		if s.specs != nil {
+			names, err := readSpecNames(s.specs.names)
 			if err != nil {
 				return false, err
 			}
-			lines = append(lines, compareNames(names, results, o.only)...)
+			lines = append(lines, names.compare(results, o.only)...)
 		}
 		for _, line := range lines {
 			fmt.Fprintln(o.stdout, "  "+line)

@@ -30,7 +30,7 @@ var (
 // run runs the tests of a suite and writes their output to a log in the tree's folder.
 // With o.reach it also returns the tests that reached our code.
 func (t *tree) run(ctx context.Context, s suite, o options) (all results, reached map[string]bool, err error) {
-	if s.node {
+	if s.specs != nil {
 		all, err := t.runOnNode(ctx, s, o)
 		return all, nil, err
 	}

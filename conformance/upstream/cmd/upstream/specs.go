@@ -16,8 +16,6 @@ import (
 )
 
 const (
-	// specPrefix starts the full text of each spec of Jobs.
-	specPrefix = "[sig-apps] Job "
 	// specLabels leaves out specs that need a feature gate that is off by default.
 	specLabels = "!Feature: containsAny OffByDefault"
 	// specsAtOnce is the number of specs running at once, except for those that Kubernetes
@@ -25,13 +23,11 @@ const (
 	specsAtOnce = 4
 )
 
-// focusPrefix selects the specs of Jobs. Ginkgo matches the name of the suite and the
-// text of the spec.
-var focusPrefix = "^Kubernetes e2e suite " + regexp.QuoteMeta(specPrefix)
-
 // A specBinary is Kubernetes' end-to-end tests, compiled, with Ginkgo's command, which
-// runs them.
+// runs the specs of a set.
 type specBinary struct {
+	specSet
+	name   string // of the suite
 	dir    string
 	path   string
 	ginkgo string
@@ -39,10 +35,11 @@ type specBinary struct {
 
 // buildSpecs compiles the specs of a suite and Ginkgo's command.
 func (t *tree) buildSpecs(ctx context.Context, s suite) (b specBinary, err error) {
-	if err := rewrite(filepath.Join(t.dir, s.pkg, "e2e_test.go"), func(f *file) error { f.keepSpecs(s.pkg, "apps"); return nil }); err != nil {
+	path := filepath.Join(t.dir, s.pkg, "e2e_test.go")
+	if err := rewrite(path, func(f *file) error { f.keepSpecs(s.pkg, s.specs.folder); return nil }); err != nil {
 		return b, err
 	}
-	b.dir = t.dir
+	b.specSet, b.name, b.dir = *s.specs, s.name, t.dir
 	if b.path, err = t.build(ctx, s, false); err != nil {
 		return b, err
 	}
@@ -63,23 +60,23 @@ func (b specBinary) images(ctx context.Context) ([]string, error) {
 	return strings.Fields(string(output)), nil
 }
 
-// imagesOf returns the images of one repository, such as busybox, in all registries and
+// imagesOf returns the images of repositories, such as busybox, in all registries and
 // versions.
-func imagesOf(images []string, repository string) []string {
+func imagesOf(images []string, repositories ...string) []string {
 	return slices.DeleteFunc(slices.Clone(images), func(image string) bool {
 		name, _, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
-		return name != repository
+		return !slices.Contains(repositories, name)
 	})
 }
 
-// list returns the names of the specs that match.
+// list returns the names of the specs in the set that match.
 func (b specBinary) list(ctx context.Context, only *regexp.Regexp) (names []string, err error) {
-	specs, _, err := b.run(ctx, io.Discard, []string{"--dry-run", "--focus=" + focusPrefix, "--label-filter=" + specLabels})
+	specs, _, err := b.run(ctx, io.Discard, []string{"--dry-run", "--focus=" + b.focusOn(b.focus), "--label-filter=" + specLabels})
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the specs: %w", err)
 	}
 	for _, s := range specs {
-		if name := s.name(); s.outcome() == "PASS" && only.MatchString(name) {
+		if name := s.name(b.prefix); s.outcome() == "PASS" && only.MatchString(name) {
 			names = append(names, name)
 		}
 	}
@@ -91,13 +88,13 @@ func (b specBinary) list(ctx context.Context, only *regexp.Regexp) (names []stri
 // Ginkgo's command failed.
 func (b specBinary) test(ctx context.Context, log io.Writer, kubeconfig string, names []string) (specs []spec, failed bool, err error) {
 	return b.run(ctx, log,
-		[]string{"-v", "--timeout=1h", fmt.Sprint("--procs=", specsAtOnce), "--focus=" + focus(names), "--label-filter=" + specLabels},
+		[]string{"-v", "--timeout=1h", fmt.Sprint("--procs=", specsAtOnce), "--focus=" + b.focusOnNames(names), "--label-filter=" + specLabels},
 		"-kubeconfig="+kubeconfig, "-provider=skeleton", "-num-nodes=1", "-e2e-output-dir="+b.dir)
 }
 
 // run runs Ginkgo's command with flags of its own, and with arguments of the tests.
 func (b specBinary) run(ctx context.Context, log io.Writer, flags []string, args ...string) (specs []spec, failed bool, err error) {
-	report := filepath.Join(b.dir, "e2e.json")
+	report := filepath.Join(b.dir, b.name+".json")
 	if err := os.Remove(report); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, false, err
 	}
@@ -158,23 +155,14 @@ func readSpecs(text []byte) ([]spec, error) {
 	return specs, nil
 }
 
-// name returns the text of a spec without specPrefix, with underscores for spaces, as Go
+// name returns the text of a spec without a prefix, with underscores for spaces, as Go
 // names subtests. A step is named after its type.
-func (s spec) name() string {
+func (s spec) name(prefix string) string {
 	if s.LeafNodeType != "It" {
 		return s.LeafNodeType
 	}
 	text := strings.Join(append(slices.Clone(s.ContainerHierarchyTexts), s.LeafNodeText), " ")
-	return strings.ReplaceAll(strings.TrimPrefix(text, specPrefix), " ", "_")
-}
-
-// focus returns the regular expression for Ginkgo that selects specs by name.
-func focus(names []string) string {
-	texts := make([]string, len(names))
-	for i, name := range names {
-		texts[i] = strings.ReplaceAll(regexp.QuoteMeta(name), "_", "[ _]")
-	}
-	return focusPrefix + "(" + strings.Join(texts, "|") + ")$"
+	return strings.ReplaceAll(strings.TrimPrefix(text, prefix), " ", "_")
 }
 
 // outcome returns PASS, FAIL or SKIP, or "" for a spec that was not selected and for a
@@ -191,12 +179,12 @@ func (s spec) outcome() string {
 	return "FAIL"
 }
 
-// readSpecs adds the outcomes of specs. Like a test, a spec without an outcome has
-// failed.
-func (r results) readSpecs(specs []spec, names []string, failed bool) {
+// readSpecs adds the outcomes of specs, whose names lack prefix. Like a test, a spec
+// without an outcome has failed.
+func (r results) readSpecs(specs []spec, prefix string, names []string, failed bool) {
 	for _, s := range specs {
 		if outcome := s.outcome(); outcome != "" {
-			r[s.name()] = outcome
+			r[s.name(prefix)] = outcome
 		}
 	}
 	r.complete(names, failed)

@@ -34,7 +34,7 @@ func TestReportIsReadByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := results{}
-	got.readSpecs(specs, []string{"should_run_[Conformance]", "should_have_run"}, true)
+	got.readSpecs(specs, "[sig-apps] Job ", []string{"should_run_[Conformance]", "should_have_run"}, true)
 	want := results{
 		"should_run_[Conformance]":   "PASS",
 		"with_limits_should_end":     "FAIL",
@@ -57,7 +57,7 @@ func TestFailedCommandIsAFailure(t *testing.T) {
 	passed := []spec{{LeafNodeType: "It", LeafNodeText: "should run", State: "passed"}}
 	for _, failed := range []bool{false, true} {
 		r := results{}
-		r.readSpecs(passed, []string{"should_run"}, failed)
+		r.readSpecs(passed, "", []string{"should_run"}, failed)
 		if _, fail, _ := r.count(); (fail == 1) != failed {
 			t.Errorf("failed %v: %v", failed, r)
 		}
@@ -67,7 +67,7 @@ func TestFailedCommandIsAFailure(t *testing.T) {
 // The selection by name takes the named specs and none whose text only contains theirs.
 func TestSpecsAreSelectedByName(t *testing.T) {
 	const suite = "Kubernetes e2e suite [sig-apps] "
-	selects := regexp.MustCompile(focus([]string{"should_run_[Serial]", "should_use_job_name"}))
+	selects := regexp.MustCompile(jobSpecs.focusOnNames([]string{"should_run_[Serial]", "should_use_job_name"}))
 	for text, want := range map[string]bool{
 		suite + "Job should run [Serial]":            true,
 		suite + "Job should use job_name":            true,
@@ -84,13 +84,61 @@ func TestSpecsAreSelectedByName(t *testing.T) {
 	}
 }
 
+// The specs of restarts are those of a few groups, found by the text of their specs.
+func TestSpecsOfRestartsAreSelected(t *testing.T) {
+	selects := regexp.MustCompile(restartSpecs.focusOn(restartSpecs.focus))
+	for text, want := range map[string]bool{
+		"Pod Extended (container restart policy) [Beta] Rules should restart":             true,
+		"Pod Extended (RestartAllContainers) should restart":                              true,
+		"Pod Extended (other) should restart":                                             false,
+		"Pods should cap back-off":                                                        true,
+		"Pods should get a host IP":                                                       false,
+		"Container Runtime blackbox test when starting a container that exits should run": true,
+		"Container Runtime blackbox test on terminated container should report":           false,
+		"InitContainer should start":                                                      true,
+		"Probing container should be restarted":                                           true,
+		"Probing restartable init container should be restarted":                          true,
+		"Mount propagation should do as in Probing container":                             false,
+	} {
+		if got := selects.MatchString("Kubernetes e2e suite [sig-node] " + text); got != want {
+			t.Errorf("%q is selected: %v, want %v", text, got, want)
+		}
+	}
+}
+
 func TestImagesAreChosenByRepository(t *testing.T) {
 	images := []string{
 		"registry.k8s.io/e2e-test-images/busybox:1.37.0-2", "registry.k8s.io/e2e-test-images/busybox:1.36.1-1",
 		"registry.k8s.io/pause:3.10.2", "localhost:5000/pause", "registry.k8s.io/e2e-test-images/busyboxes:1", "busybox.io/agnhost:2",
 	}
 	want := [][]string{images[:2], images[2:4]}
-	got := [][]string{imagesOf(images, "busybox"), imagesOf(images, "pause")}
+	got := [][]string{imagesOf(images, "busybox"), imagesOf(images, "pause", "nginx")}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// Only the baseline has Kubernetes' Job controller, and only restarts need images under
+// other names.
+func TestClusterIsThatOfTheSpecs(t *testing.T) {
+	images := []string{"k8s.io/busybox:1", "k8s.io/nginx:2", "k8s.io/agnhost:3", "k8s.io/pause:4", "k8s.io/other:5"}
+	type cluster struct{ Busybox, Pause, Controllers []string }
+	var got []cluster
+	for _, set := range []specSet{jobSpecs, restartSpecs} {
+		for _, baseline := range []bool{false, true} {
+			o := set.cluster(options{baseline: baseline}, images)
+			if !o.Node {
+				t.Errorf("%s: no node", set.names)
+			}
+			got = append(got, cluster{o.BusyboxNames, o.PauseNames, o.Controllers})
+		}
+	}
+	want := []cluster{
+		{images[:1], images[3:4], []string{"*", "-job-controller"}},
+		{images[:1], images[3:4], nil},
+		{images[:2], images[2:4], nil},
+		{images[:2], images[2:4], nil},
+	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -113,33 +161,40 @@ import (
 var _, _ = framework.X, logcheck.Y
 `
 	path := write(t, text)
-	if err := rewrite(path, func(f *file) error { f.keepSpecs("k8s.io/x/e2e", "apps"); return nil }); err != nil {
-		t.Fatal(err)
+	keep := func(folder string) error {
+		return rewrite(path, func(f *file) error { f.keepSpecs("k8s.io/x/e2e", folder); return nil })
 	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := strings.NewReplacer(`_ "k8s.io/x/e2e/storage"`, "", `_ "k8s.io/x/e2e/storage/csi"`, "").Replace(text)
 	lines := func(s string) []string { return slices.Sorted(slices.Values(strings.Fields(s))) }
-	if d := cmp.Diff(lines(want), lines(string(got))); d != "" {
-		t.Error(d)
+	for _, folder := range []string{"apps", "storage/csi", "apps", "apps"} { // for one suite after the other
+		if err := keep(folder); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := strings.NewReplacer(`_ "k8s.io/x/e2e/storage"`, "", `_ "k8s.io/x/e2e/storage/csi"`, "", "e2e/apps", "e2e/"+folder).Replace(text)
+		if d := cmp.Diff(lines(want), lines(string(got))); d != "" {
+			t.Errorf("%s: %s", folder, d)
+		}
 	}
-	err = rewrite(path, func(f *file) error { f.keepSpecs("k8s.io/x/e2e", "nodes"); return nil })
-	if err == nil || !strings.Contains(err.Error(), "no import of k8s.io/x/e2e/nodes") {
-		t.Errorf("specs that are gone are not named: %v", err)
+	path = write(t, "package e2e\n\nimport _ \"k8s.io/x/e2e/feature\"\n")
+	if err := keep("apps"); err == nil || !strings.Contains(err.Error(), "no import of specs in k8s.io/x/e2e") {
+		t.Errorf("a file without specs: error %v", err)
 	}
 }
 
-// A spec that disappears, is skipped or is new is noticed, unless -run excludes it.
+// A spec that disappears, is skipped or is new is noticed, unless -run excludes it. One
+// that is left out may only disappear. A failure is reported elsewhere.
 func TestSpecsAreComparedByName(t *testing.T) {
-	r := results{"a": "PASS", "b": "SKIP", "c": "FAIL", "e": "PASS"}
-	names := []string{"a", "b", "c", "d", "z"}
-	got := compareNames(names, r, regexp.MustCompile("[a-e]"))
+	r := results{"a": "PASS", "b": "SKIP", "c": "FAIL", "e": "PASS", "f": "SKIP", "log": "FAIL"}
+	names := specNames{run: []string{"a", "b", "c", "d", "z"}, leftOut: []string{"f", "g"}}
+	got := names.compare(r, regexp.MustCompile("[a-g]"))
 	want := []string{
 		"UNEXPECTED: b is skipped",
 		"UNEXPECTED: d does not exist; take it from the list of names",
 		"UNEXPECTED: e is new; add it to the list of names",
+		"UNEXPECTED: g does not exist; take it from the list of names",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -147,24 +202,30 @@ func TestSpecsAreComparedByName(t *testing.T) {
 }
 
 func TestNamesOfSpecsAreRead(t *testing.T) {
+	type counts struct{ Conformance, Others, LeftOut int }
+	got := map[string]counts{}
 	for _, s := range suites {
-		if s.names == "" {
+		if s.specs == nil {
 			continue
 		}
-		names, err := readNames(filepath.Join("../..", s.names))
+		names, err := readSpecNames(filepath.Join("../..", s.specs.names))
 		if err != nil {
 			t.Fatal(err)
 		}
-		conformance := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.Contains(name, "_[Conformance]") })
-		if len(conformance) != 14 || len(names) != 14+17 {
-			t.Errorf("%s: %d names of Conformance and %d others, want 14 and 17", s.name, len(conformance), len(names)-len(conformance))
-		}
+		conformance := slices.DeleteFunc(slices.Clone(names.run), func(name string) bool { return !strings.Contains(name, "_[Conformance]") })
+		got[s.name] = counts{len(conformance), len(names.run) - len(conformance), len(names.leftOut)}
+	}
+	want := map[string]counts{"e2e": {14, 17, 0}, "restarts": {7, 31, 25}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
 	}
 	for text, want := range map[string]string{
 		"# a\na\n\nb c\n": ":4: want one name",
 		"a\nb\na\n":       ":3: a is listed twice",
+		"a\nb\n-a\n":      ":3: a is listed twice",
+		"-a\na\n":         ":2: a is listed twice",
 	} {
-		if _, err := readNames(write(t, text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readSpecNames(write(t, text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %q", text, err, want)
 		}
 	}
@@ -173,7 +234,7 @@ func TestNamesOfSpecsAreRead(t *testing.T) {
 // On a machine that cannot run a node, and with -reach, the suites on a node are named
 // and left out.
 func TestSuitesThatCannotRunAreLeftOut(t *testing.T) {
-	chosen := []suite{{name: "rest"}, {name: "e2e", node: true}}
+	chosen := []suite{{name: "rest"}, {name: "e2e", specs: &specSet{}}}
 	for _, test := range []struct {
 		reach   bool
 		machine error
@@ -197,20 +258,20 @@ func TestSuitesThatCannotRunAreLeftOut(t *testing.T) {
 func TestReportOfTheCommandIsRead(t *testing.T) {
 	dir := t.TempDir()
 	ginkgo := filepath.Join(dir, "ginkgo")
-	b := specBinary{dir: dir, path: "/x/e2e.test", ginkgo: ginkgo}
+	b := specBinary{specSet: jobSpecs, name: "jobs", dir: dir, path: "/x/jobs.test", ginkgo: ginkgo}
 	script := func(text string) {
 		t.Helper()
 		if err := os.WriteFile(ginkgo, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	script("echo \"$@\"\ncat >e2e.json <<'END'\n" + report + "\nEND\nexit 1\n")
+	script("echo \"$@\"\ncat >jobs.json <<'END'\n" + report + "\nEND\nexit 1\n")
 	var log strings.Builder
 	specs, failed, err := b.test(t.Context(), &log, "/x/kubeconfig", []string{"should_run"})
 	if err != nil || !failed || len(specs) != 10 {
 		t.Errorf("%d entries, failed %v, error %v", len(specs), failed, err)
 	}
-	if want := regexp.MustCompile(` --procs=\d .*\(should\[ _\]run\)\$ .*/x/e2e\.test -- .*-kubeconfig=/x/kubeconfig`); !want.MatchString(log.String()) {
+	if want := regexp.MustCompile(` --procs=\d .*\(should\[ _\]run\)\$ .*/x/jobs\.test -- .*-kubeconfig=/x/kubeconfig`); !want.MatchString(log.String()) {
 		t.Errorf("its arguments were %s", log.String())
 	}
 	if names, err := b.list(t.Context(), regexp.MustCompile("run|end")); err != nil || !slices.Equal(names, []string{"should_run_[Conformance]"}) {
@@ -224,8 +285,8 @@ func TestReportOfTheCommandIsRead(t *testing.T) {
 	}
 }
 
-// When the controller ends, the specs are cancelled with the end of its log.
-func TestEndOfTheControllerCancelsTheSpecs(t *testing.T) {
+// When the program beside the specs ends, they are cancelled with the end of its log.
+func TestEndOfTheProgramCancelsTheSpecs(t *testing.T) {
 	for _, stop := range []bool{false, true} {
 		script := "echo no cluster; exit 3"
 		if stop {
@@ -235,25 +296,45 @@ func TestEndOfTheControllerCancelsTheSpecs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := startController(t.Context(), log, "/bin/sh", "-c", script)
+		p, err := startProgram(t.Context(), log, "/bin/sh", "-c", script)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if stop {
-			c.stop()
+			p.stop()
 		}
-		<-c.running.Done()
+		<-p.ctx.Done()
 		want := "sh has ended: exit status 3\nno cluster\n"
 		if stop {
 			want = "sh has ended: signal: killed"
 		}
-		if err := context.Cause(c.running); !strings.HasPrefix(err.Error(), want) {
+		if err := context.Cause(p.ctx); !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("stopped %v: the cause is %q, want %q", stop, err, want)
 		}
-		c.stop()
+		p.stop()
 	}
-	if _, err := startController(t.Context(), nil, "/does/not/exist"); err == nil {
+	if _, err := startProgram(t.Context(), nil, "/does/not/exist"); err == nil {
 		t.Error("a program that does not exist is started")
+	}
+}
+
+// The log of sooner is refused for the removal of a record, and for an error.
+func TestLogIsRefusedByItsLines(t *testing.T) {
+	const started = `time=2026-01-02T03:04:05.678Z level=INFO msg=started version=1 node=n` + "\n"
+	for text, want := range map[string]string{
+		"":                             "",
+		started:                        "",
+		started + "level=WARN msg=x\n": "",
+		started + "level=INFO msg=removed pod=a/b code=1\n" + started:      "level=INFO msg=removed pod=a/b code=1",
+		"level=ERROR msg=\"watch failed\"\nlevel=INFO msg=removed pod=a/b": "level=ERROR msg=\"watch failed\"",
+	} {
+		path := write(t, text)
+		if line, err := firstLine(path, restartSpecs.program.refused); line != want || err != nil {
+			t.Errorf("%q: %q, error %v, want %q", text, line, err, want)
+		}
+		if line, err := firstLine(path, nil); line != "" || err != nil {
+			t.Errorf("%q: %q is refused, error %v", text, line, err)
+		}
 	}
 }
 

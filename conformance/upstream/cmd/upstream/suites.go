@@ -13,15 +13,12 @@ type suite struct {
 	pkg   string
 	apart bool     // one process per top-level test, because they leave gates, metrics or an etcd behind
 	etcd  bool     // the tests start etcd
-	node  bool     // specs of Ginkgo, run on a node of kube/testenv
 	env   []string // makes a binary run ours; without it, the binary runs upstream's as the baseline
+	specs *specSet // the tests are specs of Ginkgo, run on a node of kube/testenv
 
 	// Tests, by file, that call functions ours lacks. They are not compiled and count as
 	// failures.
 	leftOut map[string][]string
-
-	// A file with the names of all tests, which must neither disappear nor be skipped.
-	names string
 }
 
 var suites = []suite{
@@ -35,13 +32,14 @@ var suites = []suite{
 	{name: "kuberuntime", pkg: "k8s.io/kubernetes/pkg/kubelet/kuberuntime"},
 	{name: "kubelet", pkg: "k8s.io/kubernetes/pkg/kubelet"},
 	{name: "job", pkg: "k8s.io/kubernetes/test/integration/job", apart: true, etcd: true, env: []string{"RESTART_CONTROLLER=1"}},
-	{name: "e2e", pkg: "k8s.io/kubernetes/test/e2e", node: true, names: "e2e.txt"},
+	{name: "e2e", pkg: "k8s.io/kubernetes/test/e2e", specs: &jobSpecs},
+	{name: "restarts", pkg: "k8s.io/kubernetes/test/e2e", specs: &restartSpecs},
 }
 
 // swapped reports whether the tests are compiled with the adapters. Those on a node are
 // not, because the code under test runs in another program.
 func (s suite) swapped(baseline bool) bool {
-	return !s.node && (!baseline || len(s.env) > 0)
+	return s.specs == nil && (!baseline || len(s.env) > 0)
 }
 
 // runnable returns the suites that can run, and a line for each of the others. check
@@ -49,7 +47,7 @@ func (s suite) swapped(baseline bool) bool {
 func runnable(chosen []suite, reach bool, check func() error) (can []suite, leftOut []string) {
 	check = sync.OnceValue(check)
 	for _, s := range chosen {
-		if !s.node {
+		if s.specs == nil {
 			can = append(can, s)
 		} else if reach {
 			leftOut = append(leftOut, s.name+" is left out: -reach cannot count in another program")
