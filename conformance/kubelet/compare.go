@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
@@ -97,13 +96,4 @@ func Counts(p backoff.Policy, lateness time.Duration, h History, end time.Time) 
 		return n
 	}
 	return count(lateness), count(0)
-}
-
-// AnnouncedDelay returns the delay in a kubelet's message about a waiting container,
-// such as "back-off 10s restarting failed container=c pod=p".
-func AnnouncedDelay(message string) (time.Duration, bool) {
-	rest, found := strings.CutPrefix(message, "back-off ")
-	text, _, restarting := strings.Cut(rest, " restarting failed container")
-	delay, err := time.ParseDuration(text)
-	return delay, found && restarting && err == nil
 }

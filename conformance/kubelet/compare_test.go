@@ -80,19 +80,3 @@ func TestCountsCoverLateness(t *testing.T) {
 		}
 	}
 }
-
-func TestDelayIsReadFromTheMessage(t *testing.T) {
-	for message, want := range map[string]time.Duration{
-		"back-off 10s restarting failed container=c pod=p_default(1)":   10 * time.Second,
-		"back-off 1m20s restarting failed container=c pod=p_default(1)": 80 * time.Second,
-		"back-off 10 restarting failed container=c":                     -1,
-		"back-off 10s":                      -1,
-		"10s restarting failed container=c": -1,
-		"":                                  -1,
-	} {
-		delay, ok := AnnouncedDelay(message)
-		if ok != (want >= 0) || ok && delay != want {
-			t.Errorf("AnnouncedDelay(%q) = %v, %t, want %v", message, delay, ok, want)
-		}
-	}
-}

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/restartkit/restart/kube/convert"
 	"github.com/restartkit/restart/kube/testenv"
 )
 
@@ -110,7 +111,7 @@ func (w *watched) look(ctx context.Context) error {
 			if c.State.Waiting == nil {
 				continue
 			}
-			if delay, ok := AnnouncedDelay(c.State.Waiting.Message); ok {
+			if delay, ok := convert.CrashLoopDelay(c.State.Waiting.Message); ok {
 				w.announced[announcement{pod.Name, c.RestartCount, delay}] = true
 			}
 		}
