@@ -1,0 +1,490 @@
+package explain
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/restartkit/restart/indexset"
+	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/kube/convert"
+)
+
+// Job explains a Job.
+type Job struct {
+	Kind      string      `json:"kind"` // Job
+	Namespace string      `json:"namespace"`
+	Name      string      `json:"name"`
+	Summary   string      `json:"summary"` // one sentence
+	Trouble   bool        `json:"trouble"` // the Job failed, is about to, or waits
+	Counts    Counts      `json:"counts"`
+	Ends      []Condition `json:"conditions,omitempty"`
+	Start     *Start      `json:"start,omitempty"`  // of the next pod; nil if none waits for a delay
+	Limits    []Limit     `json:"limits,omitempty"` // what ends the Job
+	Indexes   []Index     `json:"indexes,omitempty"`
+	Failures  []Failure   `json:"failures,omitempty"` // failed pods that the cluster still has, the latest first
+	Unseen    int64       `json:"unseen,omitempty"`   // failed pods that the cluster no longer has
+	Waiting   []Pod       `json:"waiting,omitempty"`  // unfinished pods in trouble
+	Older     []Finding   `json:"older,omitempty"`    // fields that an older cluster drops or refuses
+	Lint      []Finding   `json:"lint,omitempty"`
+	Notes     []string    `json:"notes,omitempty"`
+}
+
+// Counts are the numbers of a Job's pods by its status.
+type Counts struct {
+	Active           int32  `json:"active"`
+	Ready            int32  `json:"ready"`
+	Terminating      int32  `json:"terminating"`
+	Succeeded        int32  `json:"succeeded"`
+	Failed           int32  `json:"failed"`
+	Uncounted        int    `json:"uncounted"`  // ended pods recorded in uncountedTerminatedPods
+	Unrecorded       int    `json:"unrecorded"` // ended pods that the status does not have yet
+	CompletedIndexes string `json:"completedIndexes,omitempty"`
+	FailedIndexes    string `json:"failedIndexes,omitempty"`
+}
+
+// Condition is one that holds.
+type Condition struct {
+	Type    string    `json:"type"`
+	Reason  string    `json:"reason,omitempty"`
+	Message string    `json:"message,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
+}
+
+// Index is an index that has failed pods and has not ended.
+type Index struct {
+	Index    int    `json:"index"`
+	Failures int    `json:"failures"` // that count towards the limit per index
+	Ignored  int    `json:"ignored,omitempty"`
+	Pod      string `json:"pod"`             // its latest pod
+	Start    *Start `json:"start,omitempty"` // of its next pod; nil while one is active
+}
+
+// Failure is a failed pod of a Job.
+type Failure struct {
+	Pod     string       `json:"pod"`
+	Index   int          `json:"index"` // -1 if none
+	At      time.Time    `json:"at,omitzero"`
+	Exit    string       `json:"exit"`             // what the pod shows of its end
+	Action  batch.Action `json:"action,omitempty"` // of the rule that decided; "" if none
+	Rule    int          `json:"rule"`             // its index, -1 if none
+	Counted bool         `json:"counted"`          // towards the limits
+	Rules   []string     `json:"rules,omitempty"`  // why each rule did or did not decide
+}
+
+// OfJob explains a Job. pods are its pods, as far as they are known.
+func OfJob(job *batchv1.Job, pods []*corev1.Pod, o Options) Job {
+	x := Job{Kind: "Job", Namespace: job.Namespace, Name: job.Name}
+	j := newJobView(job, pods, o)
+	x.Notes = j.notes
+	x.Counts = j.counts()
+	for _, c := range job.Status.Conditions {
+		if c.Status == corev1.ConditionTrue {
+			x.Ends = append(x.Ends, Condition{string(c.Type), c.Reason, c.Message, c.LastTransitionTime.Time})
+		}
+	}
+	x.Failures = j.failures()
+	x.Unseen = max(int64(job.Status.Failed)-int64(j.countedFailures()), 0)
+	if _, finished := j.job.Status.Finished(); !finished {
+		x.Indexes = j.indexes()
+		for i := range x.Indexes {
+			if x.Indexes[i].Start != nil && x.Counts.Unrecorded > 0 {
+				x.Counts.Unrecorded-- // recorded once its next pod exists
+			}
+		}
+		x.Limits = j.limits()
+		for _, p := range pods {
+			if p.Status.Phase != corev1.PodFailed && p.Status.Phase != corev1.PodSucceeded {
+				if pod := OfPod(p, o); pod.Trouble {
+					pod.Lint = nil // those of the template are the Job's
+					x.Waiting = append(x.Waiting, pod)
+				}
+			}
+		}
+		slices.SortFunc(x.Waiting, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	x.Start = j.start()
+	x.Lint = lintJobSpec(job, "spec", &job.Spec)
+	x.Older = older(&job.Spec, o.ServerVersion)
+	j.summarize(&x)
+	return x
+}
+
+// jobView is a Job with its pods, as jobpolicy sees them.
+type jobView struct {
+	o       Options
+	object  *batchv1.Job
+	job     *batch.Job
+	spec    batch.JobSpec // with defaults
+	pods    []*batch.Pod  // without nil
+	engine  jobpolicy.Engine
+	foreign bool // an unknown controller runs the Job
+	plan    jobpolicy.Plan
+	planned bool
+	notes   []string
+}
+
+// The controllers whose delays are known, and the annotation with the memory of the second.
+const (
+	builtIn  = batchv1.JobControllerName
+	ours     = "restartkit.dev/job-controller"
+	memoryOf = "restartkit.dev/job-memory"
+)
+
+func newJobView(job *batchv1.Job, pods []*corev1.Pod, o Options) *jobView {
+	j := &jobView{o: o, object: job, job: convert.Job(job)}
+	j.pods = slices.DeleteFunc(convert.Pods(pods), func(p *batch.Pod) bool { return p == nil })
+	j.spec = j.job.Spec
+	j.spec.Default()
+	j.engine.ManagedBy = j.spec.ManagedBy
+	switch j.spec.ManagedBy {
+	case "", builtIn:
+	case ours:
+		var errs []string
+		j.engine, errs = annotated(j.engine, job.Annotations)
+		j.notes = append(j.notes, errs...)
+	default:
+		j.foreign = true
+	}
+	in := jobpolicy.Input{Job: j.job, Pods: j.pods, State: j.state(), Now: o.Now}
+	planned := *j.job
+	planned.Spec.ActiveDeadlineSeconds = nil // it is a limit of its own; here it would hide a later delay
+	in.Job = &planned
+	plan, err := j.engine.Plan(in)
+	if err != nil {
+		j.notes = append(j.notes, "the status makes no sense, so nothing is predicted: "+line(err.Error()))
+	}
+	j.plan, j.planned = plan, err == nil && !j.foreign
+	if !j.foreign {
+		for _, n := range plan.Notes {
+			j.notes = append(j.notes, line(n))
+		}
+	}
+	return j
+}
+
+// state returns the state for the plan. The Job controller of Kubernetes keeps its own
+// in memory, so its streak of failures is taken from the pods and the status.
+func (j *jobView) state() jobpolicy.State {
+	if text := j.object.Annotations[memoryOf]; text != "" && j.spec.ManagedBy == ours {
+		var m jobpolicy.State
+		if err := json.Unmarshal([]byte(text), &m); err == nil && m.Job == j.job.UID {
+			return m
+		}
+		j.notes = append(j.notes, "the annotation "+memoryOf+" is not readable or another Job's")
+	}
+	var m jobpolicy.State
+	var success time.Time
+	recorded := make(map[string]bool)
+	if u := j.job.Status.UncountedTerminatedPods; u != nil {
+		for _, uid := range slices.Concat(u.Failed, u.Succeeded) {
+			recorded[uid] = true
+		}
+	}
+	for _, p := range j.pods {
+		if !p.Finished() || p.Tracked() && !recorded[p.UID] {
+			continue // the plan reads its end
+		}
+		if !p.Tracked() {
+			m.Released = append(m.Released, cmp.Or(p.UID, p.Name))
+		}
+		if p.Status.Phase == batch.PodSucceeded && p.FinishTime().After(success) {
+			success = p.FinishTime()
+		}
+	}
+	for _, p := range j.pods {
+		if p.Status.Phase != batch.PodFailed || p.Tracked() && !recorded[p.UID] || !p.FinishTime().After(success) {
+			continue
+		}
+		m.Failures++
+		if t := p.FinishTime(); t.After(m.LastFailure) {
+			m.LastFailure = t
+		}
+	}
+	if s := &j.job.Status; m.Failures > 0 && s.Succeeded == 0 && success.IsZero() {
+		m.Failures = max(m.Failures, int(s.Failed)) // those without a pod failed in a row, too
+	}
+	return m
+}
+
+func (j *jobView) counts() Counts {
+	s := &j.job.Status
+	c := Counts{Active: s.Active, Succeeded: s.Succeeded, Failed: s.Failed, CompletedIndexes: s.CompletedIndexes}
+	if s.Ready != nil {
+		c.Ready = *s.Ready
+	}
+	if s.Terminating != nil {
+		c.Terminating = *s.Terminating
+	}
+	if s.FailedIndexes != nil {
+		c.FailedIndexes = *s.FailedIndexes
+	}
+	if u := s.UncountedTerminatedPods; u != nil {
+		c.Uncounted = len(u.Succeeded) + len(u.Failed)
+	}
+	if j.planned {
+		for i := range j.plan.Decisions {
+			if !j.plan.Decisions[i].Untracked {
+				c.Unrecorded++
+			}
+		}
+	}
+	return c
+}
+
+// failed returns the number of counted failures, including those that the status does
+// not have yet.
+func (j *jobView) failed() int {
+	s := &j.job.Status
+	n := int(s.Failed)
+	if u := s.UncountedTerminatedPods; u != nil {
+		n += len(u.Failed)
+	}
+	if !j.planned {
+		return n
+	}
+	failed := make(map[string]bool)
+	for _, p := range j.pods {
+		failed[p.Name] = p.Status.Phase == batch.PodFailed
+	}
+	for i := range j.plan.Decisions {
+		if d := &j.plan.Decisions[i]; !d.Untracked && d.Match.Counted() && failed[d.Name] {
+			n++
+		}
+	}
+	return n
+}
+
+// countedFailures returns the number of visible failed pods that the status counts.
+func (j *jobView) countedFailures() (n int) {
+	for _, p := range j.pods {
+		if p.Status.Phase == batch.PodFailed && !p.Tracked() && jobpolicy.MatchPod(j.spec.PodFailurePolicy, p).Counted() {
+			n++
+		}
+	}
+	return n
+}
+
+// failures returns the visible failed pods, the latest first.
+func (j *jobView) failures() (all []Failure) {
+	for _, p := range j.pods {
+		if p.Status.Phase != batch.PodFailed {
+			continue
+		}
+		m := jobpolicy.MatchPod(j.spec.PodFailurePolicy, p)
+		f := Failure{Pod: p.Name, Index: -1, At: p.FinishTime(), Exit: podExit(p), Action: m.Action, Rule: m.Rule, Counted: m.Counted()}
+		if j.spec.CompletionMode == batch.IndexedCompletion {
+			f.Index = p.CompletionIndex()
+		}
+		for _, r := range jobpolicy.Explain(j.spec.PodFailurePolicy, p) {
+			f.Rules = append(f.Rules, line(r.String()))
+		}
+		all = append(all, f)
+	}
+	slices.SortFunc(all, func(a, b Failure) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Pod, b.Pod)) })
+	return all
+}
+
+// podExit describes the end of a failed pod.
+func podExit(p *batch.Pod) string {
+	for _, statuses := range [][]batch.ContainerStatus{p.Status.ContainerStatuses, p.Status.InitContainerStatuses} {
+		for i := range statuses {
+			if t := statuses[i].State.Terminated; t != nil && t.ExitCode != 0 {
+				return fmt.Sprintf("container %s ended with %s", line(statuses[i].Name), exitText(t.ExitCode, t.Signal, t.Reason))
+			}
+		}
+	}
+	if p.Status.Reason != "" || p.Status.Message != "" {
+		return line(cmp.Or(p.Status.Reason, "failed") + ": " + p.Status.Message)
+	}
+	return "the pod does not show why it failed"
+}
+
+// start returns when the Job's next pod is created, or nil if none waits.
+func (j *jobView) start() *Start {
+	if !j.planned || j.spec.Suspend {
+		return nil
+	}
+	if _, finished := j.job.Status.Finished(); finished {
+		return nil
+	}
+	if n := len(j.plan.Create); n > 0 {
+		return &Start{From: j.o.Now, To: j.o.Now.Add(time.Second), Why: counted(n, "pod") + " can start now; if none appears, the Job controller does not run or may not create pods"}
+	}
+	switch j.plan.RequeueReason {
+	case jobpolicy.RequeueDelay, jobpolicy.RequeueBatch:
+	default:
+		return nil
+	}
+	from := j.due()
+	why := "the delay after the last failed pod"
+	if j.spec.CompletionMode == batch.IndexedCompletion && j.spec.BackoffLimitPerIndex != nil {
+		why += " of the index"
+	} else if j.spec.ManagedBy != ours {
+		why += "; sooner if the Job controller has restarted since, because it keeps its delays in memory"
+	}
+	return &Start{From: from, To: from.Add(2 * time.Second), Why: why}
+}
+
+// due returns when the delay of the next pod ends. The plan batches delays below a
+// second, so an index's own end is more exact.
+func (j *jobView) due() time.Time {
+	due := j.o.Now.Add(j.plan.RequeueAfter)
+	for _, x := range j.indexes() {
+		if x.Start != nil && x.Start.From.After(j.o.Now) && x.Start.From.Before(due) {
+			due = x.Start.From
+		}
+	}
+	return due
+}
+
+// indexes returns the indexes with failed pods that have not ended, in order.
+func (j *jobView) indexes() []Index {
+	if !j.planned || j.spec.CompletionMode != batch.IndexedCompletion || j.spec.BackoffLimitPerIndex == nil {
+		return nil
+	}
+	ended := j.endedIndexes()
+	latest := make(map[int]*batch.Pod)
+	for _, p := range j.pods {
+		i := p.CompletionIndex()
+		if last := latest[i]; last == nil || laterAttempt(p, last) {
+			latest[i] = p
+		}
+	}
+	var all []Index
+	for i, p := range latest {
+		if i < 0 || ended.Contains(i) || p.Status.Phase == batch.PodSucceeded {
+			continue
+		}
+		x := Index{Index: i, Pod: p.Name}
+		x.Failures, x.Ignored = p.FailureCounts()
+		if p.Status.Phase == batch.PodFailed {
+			m := jobpolicy.MatchPod(j.spec.PodFailurePolicy, p)
+			x.Failures, x.Ignored = m.NextCounts(x.Failures, x.Ignored)
+			x.Start = j.indexStart(p, m, x)
+		}
+		if x.Failures > 0 || x.Ignored > 0 {
+			all = append(all, x)
+		}
+	}
+	slices.SortFunc(all, func(a, b Index) int { return cmp.Compare(a.Index, b.Index) })
+	return all
+}
+
+// endedIndexes returns the indexes that have succeeded or failed. Unreadable parts of
+// the status are left out.
+func (j *jobView) endedIndexes() indexset.Set {
+	completed, _ := j.job.Status.CompletedIndexSet()
+	failed, _ := j.job.Status.FailedIndexSet()
+	var now []int
+	for i := range j.plan.Decisions {
+		if d := &j.plan.Decisions[i]; d.IndexFailed {
+			now = append(now, d.Index)
+		}
+	}
+	return completed.Union(failed).With(now...)
+}
+
+// indexStart returns when the attempt after a failed pod starts, as far as its delay tells.
+func (j *jobView) indexStart(p *batch.Pod, m jobpolicy.Match, x Index) *Start {
+	failures := x.Failures + x.Ignored
+	if j.engine.IgnoredDelay != jobpolicy.DelayLikeFailure {
+		if failures = x.Failures; !m.Counted() {
+			failures = x.Ignored
+			if j.engine.IgnoredDelay == jobpolicy.NoDelay {
+				failures = 0
+			}
+		}
+	}
+	delay := j.engine.Remaining(failures, 0)
+	from := p.FinishTime().Add(delay)
+	return &Start{From: from, To: from.Add(2 * time.Second), Why: fmt.Sprintf("the end of its last pod at %s and a delay of %s", clock(p.FinishTime(), j.o.Now), short(delay))}
+}
+
+// laterAttempt reports whether p is a later attempt of an index than q.
+func laterAttempt(p, q *batch.Pod) bool {
+	pf, pi := p.FailureCounts()
+	qf, qi := q.FailureCounts()
+	return cmp.Or(cmp.Compare(int64(pf)+int64(pi), int64(qf)+int64(qi)), p.CreationTimestamp.Compare(q.CreationTimestamp), cmp.Compare(p.Name, q.Name)) > 0
+}
+
+// summarize sets Summary and Trouble.
+func (j *jobView) summarize(x *Job) {
+	if c, finished := j.job.Status.Finished(); finished {
+		x.Trouble = c.Type == batch.JobFailed
+		word := "it has completed"
+		if x.Trouble {
+			word = "it has failed"
+		}
+		x.Summary = word + conditionText(string(c.Reason), c.Message)
+		return
+	}
+	for _, c := range x.Ends {
+		switch batch.JobConditionType(c.Type) {
+		case batch.JobFailureTarget:
+			x.Summary, x.Trouble = "it is failing and waits for its pods to end"+conditionText(c.Reason, c.Message), true
+			return
+		case batch.JobSuccessCriteriaMet:
+			x.Summary = "it has met its success criteria and waits for its pods to end" + conditionText(c.Reason, c.Message)
+			return
+		}
+	}
+	s := &j.job.Status
+	waiting := 0
+	for i := range x.Indexes {
+		if x.Indexes[i].Start != nil {
+			waiting++
+		}
+	}
+	switch {
+	case !j.object.DeletionTimestamp.IsZero():
+		x.Summary = "it is being deleted, since " + ago(j.object.DeletionTimestamp.Time, j.o.Now)
+	case j.spec.Suspend:
+		x.Summary, x.Trouble = "it is suspended; set spec.suspend to false to resume it", true
+	case j.foreign:
+		x.Summary = fmt.Sprintf("%s runs it, whose delays are not known", line(j.spec.ManagedBy))
+	case x.Start != nil && len(j.plan.Create) == 0:
+		x.Summary, x.Trouble = "its next pod waits for a delay after a failure", true
+	case x.Start != nil:
+		x.Summary = counted(len(j.plan.Create), "pod") + " can start now"
+		x.Trouble = j.o.Now.Sub(j.object.CreationTimestamp.Time) > time.Minute
+	case len(x.Waiting) > 0:
+		x.Summary, x.Trouble = fmt.Sprintf("%s in trouble, such as %s: %s", counted(len(x.Waiting), "pod"), line(x.Waiting[0].Name), x.Waiting[0].Summary), true
+	case waiting > 0:
+		x.Summary, x.Trouble = counted(waiting, "index")+" waiting for a delay after a failure", true
+	default:
+		x.Summary = fmt.Sprintf("nothing is wrong: %d active, %d succeeded, %d failed", s.Active, s.Succeeded, s.Failed)
+	}
+}
+
+func conditionText(reason, message string) string {
+	text := ""
+	if reason != "" {
+		text = " (" + line(reason) + ")"
+	}
+	if message != "" {
+		text += ": " + line(message)
+	}
+	return text
+}
+
+// exitText describes an exit.
+func exitText(code, signal int32, reason string) string {
+	text := fmt.Sprintf("exit code %d", code)
+	if signal == 0 && code > 128 && code < 128+65 {
+		signal = code - 128
+	}
+	if signal != 0 {
+		text += fmt.Sprintf(", signal %d", signal)
+	}
+	if reason != "" {
+		text += " (" + line(reason) + ")"
+	}
+	return text
+}
