@@ -182,7 +182,7 @@ func (p *program) facts() explain.Options {
 // compare compares pods' restarts.
 func (p *program) compare() (int, error) {
 	names := p.o.args
-	if len(names) > 0 && typeNames[strings.ToLower(names[0])] == "Pod" {
+	if len(names) > 1 && typeNames[strings.ToLower(names[0])] == "Pod" {
 		names = names[1:]
 	}
 	if len(names) == 0 {

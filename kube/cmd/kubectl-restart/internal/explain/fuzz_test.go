@@ -2,7 +2,9 @@ package explain
 
 import (
 	"encoding/json"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,51 +14,117 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// FuzzObjects explains mutated Jobs and pods. Nothing panics, everything encodes as
-// JSON, and texts have no characters that command a terminal.
+// FuzzObjects explains Jobs and pods mutated by a script. Nothing panics, everything
+// encodes as JSON, and texts have no characters that command a terminal.
 func FuzzObjects(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {
 		f.Fatal(files, err)
 	}
+	var trees [][]byte // of a Job and its pods
 	for _, file := range files {
 		s := readSituation(f, file)
-		var job *batchv1.Job
-		pods := s.pods
-		if len(s.jobs) > 0 {
-			job = s.jobs[0]
-			pods = s.podsOf(job)
+		for _, job := range append(s.jobs, &batchv1.Job{}) {
+			pods := s.pods
+			if job.Name != "" {
+				pods = s.podsOf(job)
+			}
+			text, err := json.Marshal(map[string]any{"job": job, "pods": pods})
+			if err != nil {
+				f.Fatal(err)
+			}
+			trees = append(trees, text)
 		}
-		f.Add(encoded(f, job), encoded(f, pods), int64(0))
-		f.Add(encoded(f, job), encoded(f, s.pods), int64(-3600))
 	}
-	f.Add([]byte(`{"spec":{"completionMode":"Fancy","managedBy":"x/y"},"status":{"conditions":[{"type":"New","status":"True"}]}}`), []byte(`[{},null,{"status":{}}]`), int64(1))
-	f.Add([]byte(`{"status":{"failed":-1,"completedIndexes":"0-2147483647,x","uncountedTerminatedPods":{"failed":["","u"]}}}`), []byte(`[{"metadata":{"uid":"u"},"status":{"phase":"Later"}}]`), int64(1<<40))
-	f.Fuzz(func(t *testing.T, jobText, podsText []byte, shift int64) {
-		var job batchv1.Job
-		var pods []*corev1.Pod
-		if len(jobText)+len(podsText) > 1<<16 || json.Unmarshal(jobText, &job) != nil || json.Unmarshal(podsText, &pods) != nil {
-			return
+	for i := range trees {
+		f.Add(uint8(i), []byte{}, int64(0))
+		f.Add(uint8(i), []byte("a script of some length"), int64(1<<40))
+		f.Add(uint8(i), []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 250, 251, 252, 253}, int64(-3600))
+	}
+	f.Fuzz(func(t *testing.T, which uint8, script []byte, shift int64) {
+		var tree any
+		if err := json.Unmarshal(trees[int(which)%len(trees)], &tree); err != nil {
+			t.Fatal(err)
 		}
-		there := pods[:0]
-		for _, p := range pods {
+		m := &mutator{script: script[:min(len(script), 512)]}
+		for len(m.script) > 0 {
+			tree = m.mutate(tree)
+		}
+		text, err := json.Marshal(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var objects struct {
+			Job  batchv1.Job
+			Pods []*corev1.Pod
+		}
+		// A field of the wrong type ends the decoding, and what was decoded before stays.
+		_ = json.Unmarshal(text, &objects)
+		pods := objects.Pods[:0]
+		for _, p := range objects.Pods {
 			if p != nil {
-				there = append(there, p)
+				pods = append(pods, p)
 			}
 		}
 		o := noon
 		o.Now = o.Now.Add(time.Duration(shift) * time.Second)
-		explainAll(t, &job, there, o)
+		explainAll(t, &objects.Job, pods, o)
 	})
 }
 
-func encoded(t testing.TB, v any) []byte {
-	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
+// mutator changes a tree of JSON values as a script says.
+type mutator struct{ script []byte }
+
+func (m *mutator) next() int {
+	if len(m.script) == 0 {
+		return 0
 	}
-	return text
+	b := m.script[0]
+	m.script = m.script[1:]
+	return int(b)
+}
+
+// values take the places of others.
+var values = []any{
+	nil, "", "x", "\x1b[2J\r\n\u202e", "True", "False", "Failed", "Succeeded", "Pending", "Always", "Never", "OnFailure", "Indexed", "Ignore", "FailJob",
+	"0-2147483647", "1,3-5,7", "9-1", "CrashLoopBackOff", "back-off 10s restarting failed container=c", "back-off 2562047h restarting failed container=c",
+	"0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2026-11-01T12:00:00Z", "batch.kubernetes.io/job-tracking", "restartkit.dev/job-controller",
+	-1.0, 0.0, 1.0, 6.0, 137.0, 2147483647.0, -2147483648.0, 9.2e18, true, false, []any{}, map[string]any{},
+}
+
+// mutate changes a value of the tree, or something in it.
+func (m *mutator) mutate(v any) any {
+	op := m.next()
+	switch x := v.(type) {
+	case map[string]any:
+		if len(x) == 0 || op >= 240 {
+			break
+		}
+		key := slices.Sorted(maps.Keys(x))[op%len(x)]
+		switch {
+		case op >= 230:
+			delete(x, key)
+		case op >= 220:
+			x[key] = values[m.next()%len(values)]
+		default:
+			x[key] = m.mutate(x[key])
+		}
+		return x
+	case []any:
+		if len(x) == 0 || op >= 240 {
+			break
+		}
+		i := op % len(x)
+		switch {
+		case op >= 220:
+			return slices.Delete(x, i, i+1)
+		case op >= 200:
+			return append(x, x[i])
+		}
+		x[i] = m.mutate(x[i])
+		return x
+	}
+	return values[m.next()%len(values)]
 }
 
 // explainAll calls every function of the package.
@@ -64,12 +132,12 @@ func explainAll(t testing.TB, job *batchv1.Job, pods []*corev1.Pod, o Options) {
 	t.Helper()
 	var text strings.Builder
 	w := Printer{W: &text, Options: o}
-	values := []any{}
+	all := []any{}
 	for _, p := range pods {
 		x, c := OfPod(p, o), Compare(p, o)
 		w.Pod(x)
 		w.Compare(p.Namespace, p.Name, c)
-		values = append(values, x, c)
+		all = append(all, x, c)
 	}
 	x := OfJob(job, pods, o)
 	w.Job(x)
@@ -92,8 +160,8 @@ func explainAll(t testing.TB, job *batchv1.Job, pods []*corev1.Pod, o Options) {
 		t.Error(err)
 	}
 	w.Groups(groups)
-	values = append(values, x, waiting, groups)
-	if _, err := json.Marshal(values); err != nil && !strings.Contains(err.Error(), "year") {
+	all = append(all, x, waiting, groups)
+	if _, err := json.Marshal(all); err != nil && !strings.Contains(err.Error(), "year") {
 		t.Error(err)
 	}
 	for _, r := range text.String() {

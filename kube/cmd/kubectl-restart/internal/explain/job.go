@@ -332,14 +332,25 @@ func (j *jobView) start() *Start {
 	return &Start{From: from, To: from.Add(2 * time.Second), Why: why}
 }
 
-// due returns when the delay of the next pod ends. The plan batches delays below a
-// second, so an index's own end is more exact.
+// due returns when the delay of the next pod ends. RequeueAfter is not exact, because
+// the engine batches delays below a second.
 func (j *jobView) due() time.Time {
 	due := j.o.Now.Add(j.plan.RequeueAfter)
-	for _, x := range j.indexes() {
-		if x.Start != nil && x.Start.From.After(j.o.Now) && x.Start.From.Before(due) {
-			due = x.Start.From
+	if j.spec.CompletionMode == batch.IndexedCompletion && j.spec.BackoffLimitPerIndex != nil {
+		for _, x := range j.indexes() {
+			if x.Start != nil && x.Start.From.After(j.o.Now) && x.Start.From.Before(due) {
+				due = x.Start.From
+			}
 		}
+		return due
+	}
+	m := j.plan.State
+	end := m.LastFailure.Add(j.engine.Remaining(m.Failures, 0))
+	if ignored := m.LastIgnored.Add(j.engine.Remaining(m.Ignored, 0)); j.engine.IgnoredDelay == jobpolicy.DelaySeparately && ignored.After(end) {
+		end = ignored
+	}
+	if end.Before(due) {
+		due = end
 	}
 	return due
 }
