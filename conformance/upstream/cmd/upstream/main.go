@@ -46,6 +46,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		only     = flags.String("run", "", "run only top-level tests that match this regular expression, and expect nothing of the others")
 		reach    = flags.Bool("reach", false, "count the tests that call a Tracker, Cache, Generator or Controller of ours; runs each top-level test in a process of its own")
 		list     = flags.Bool("list", false, "list the suites")
+		beside   = flags.String("beside", "", "a shell command to repeat while the specs of the suite e2e run, with KUBECONFIG set; fails the suite if it fails")
 		keep     = flags.String("dir", "", "where to make the copy and the logs, to be kept; default: a temporary folder that is removed")
 	)
 	flags.Usage = func() {
@@ -84,7 +85,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(leftOut) > 0 && flags.NArg() > 0 {
 		return 2
 	}
-	ok, err := judge(ctx, chosen, options{baseline: *baseline, reach: *reach, only: pattern, dir: *keep, stdout: stdout, stderr: stderr})
+	ok, err := judge(ctx, chosen, options{baseline: *baseline, reach: *reach, only: pattern, dir: *keep, beside: *beside, stdout: stdout, stderr: stderr})
 	if err != nil {
 		fmt.Fprintln(stderr, "upstream:", err)
 		return 1
@@ -100,6 +101,7 @@ type options struct {
 	reach          bool
 	only           *regexp.Regexp
 	dir            string
+	beside         string // command to repeat while specs run
 	stdout, stderr io.Writer
 }
 
