@@ -134,6 +134,7 @@ func (c *Container) explainWaiting(h *convert.History, over string, o Options) {
 		return
 	}
 	switch _, named := h.CrashLoopDelay(); {
+	case c.Reason == "PodInitializing": // the containers before it have starts
 	case c.Reason == "CrashLoopBackOff" && !named:
 		c.Start = &Start{Why: "the kubelet's message names no delay"}
 	case c.Reason == "CrashLoopBackOff":

@@ -110,6 +110,7 @@ func OfJob(job *batchv1.Job, pods []*corev1.Pod, o Options) Job {
 		slices.SortFunc(x.Waiting, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
 	}
 	x.Start = j.start()
+	x.Notes = append(x.Notes, j.leftBehind()...)
 	x.Lint = lintJobSpec(job, "spec", &job.Spec)
 	x.Older = older(&job.Spec, o.ServerVersion)
 	j.summarize(&x)
@@ -355,6 +356,23 @@ func (j *jobView) due() time.Time {
 	return due
 }
 
+// leftBehind notes ended pods that the controller should have released by now.
+func (j *jobView) leftBehind() (notes []string) {
+	n, kept := 0, make(map[string]bool)
+	for _, x := range j.indexes() {
+		kept[x.Pod] = x.Start != nil // until its next pod exists
+	}
+	for _, p := range j.pods {
+		if p.Finished() && p.Tracked() && !kept[p.Name] && j.o.Now.Sub(p.FinishTime()) > time.Minute {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []string{counted(n, "pod") + " ended more than a minute ago, and the Job controller has not yet released the finalizer " + batch.JobTrackingFinalizer + "; it may not be running"}
+}
+
 // indexes returns the indexes with failed pods that have not ended, in order.
 func (j *jobView) indexes() []Index {
 	if !j.planned || j.spec.CompletionMode != batch.IndexedCompletion || j.spec.BackoffLimitPerIndex == nil {
@@ -467,6 +485,8 @@ func (j *jobView) summarize(x *Job) {
 		x.Trouble = j.o.Now.Sub(j.object.CreationTimestamp.Time) > time.Minute
 	case len(x.Waiting) > 0:
 		x.Summary, x.Trouble = fmt.Sprintf("%s in trouble, such as %s: %s", counted(len(x.Waiting), "pod"), line(x.Waiting[0].Name), x.Waiting[0].Summary), true
+	case s.Terminating != nil && *s.Terminating > 0 && j.spec.PodReplacementPolicy == batch.PodReplacementFailed && s.Active == 0:
+		x.Summary = "it waits for " + counted(*s.Terminating, "terminating pod") + " to end"
 	case waiting > 0:
 		x.Summary, x.Trouble = counted(waiting, "index")+" waiting for a delay after a failure", true
 	default:

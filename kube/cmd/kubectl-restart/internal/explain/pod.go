@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/restartkit/restart/kube/convert"
 )
@@ -19,8 +20,9 @@ type Pod struct {
 	Name       string      `json:"name"`
 	Phase      string      `json:"phase,omitempty"`
 	Node       string      `json:"node,omitempty"`
-	Summary    string      `json:"summary"` // one sentence
-	Trouble    bool        `json:"trouble"` // something keeps the pod from running, being ready or ending well
+	Owner      string      `json:"owner,omitempty"` // its controller, such as Job/nightly
+	Summary    string      `json:"summary"`         // one sentence
+	Trouble    bool        `json:"trouble"`         // something keeps the pod from running, being ready or ending well
 	Waits      []string    `json:"waits,omitempty"`
 	Containers []Container `json:"containers,omitempty"`
 	Ephemeral  []string    `json:"ephemeral,omitempty"` // ephemeral containers, which are never restarted
@@ -31,6 +33,9 @@ type Pod struct {
 // OfPod explains a pod.
 func OfPod(p *corev1.Pod, o Options) Pod {
 	x := Pod{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, Phase: string(p.Status.Phase), Node: p.Spec.NodeName}
+	if c := metav1.GetControllerOf(p); c != nil {
+		x.Owner = c.Kind + "/" + c.Name
+	}
 	over := podOver(p, o)
 	histories := convert.Histories(p)
 	for i := range histories {
@@ -44,7 +49,7 @@ func OfPod(p *corev1.Pod, o Options) Pod {
 	if over == "" {
 		x.Waits = podWaits(p)
 	}
-	x.summarize(p, over)
+	x.summarize(p, over, o.Now)
 	return x
 }
 
@@ -143,8 +148,11 @@ func (l *Limit) timed(start, now time.Time, effect string) {
 var stuckWords = map[string]string{"waiting": "waits", "running": "is not ready", "terminated": "has ended", "unknown": "is unknown"}
 
 // summarize sets Summary and Trouble.
-func (x *Pod) summarize(p *corev1.Pod, over string) {
+func (x *Pod) summarize(p *corev1.Pod, over string, now time.Time) {
 	failed := p.Status.Phase == corev1.PodFailed
+	if d := p.DeletionTimestamp; d != nil && now.Sub(d.Time) > time.Minute {
+		failed = true // something keeps it from being deleted
+	}
 	var stuck []string
 	for i := range x.Containers {
 		if c := &x.Containers[i]; c.Trouble {

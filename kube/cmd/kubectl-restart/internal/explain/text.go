@@ -57,6 +57,9 @@ func (w *Printer) Pod(x Pod) {
 		}
 		w.field("phase", "%s, %s", line(x.Phase), node)
 	}
+	if x.Owner != "" {
+		w.field("owner", "%s", line(x.Owner))
+	}
 	for i, wait := range x.Waits {
 		w.field(first(i, "waits for"), "%s", wait)
 	}

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 	"unicode"
@@ -55,7 +56,7 @@ func counted[N ~int | ~int32 | ~int64](n N, noun string) string {
 func short(d time.Duration) string {
 	switch {
 	case d < 0:
-		return "-" + short(-max(d, -1<<62))
+		return "-" + short(-max(d, -math.MaxInt64))
 	case d < time.Second:
 		return d.Round(time.Millisecond).String()
 	case d < time.Hour:
@@ -114,7 +115,7 @@ func (s Start) when(now time.Time) string {
 	case !s.Known():
 		return "unknown"
 	case now.After(s.To):
-		return fmt.Sprintf("overdue since %s (%s)", clock(s.To, now), short(now.Sub(s.To)))
+		return fmt.Sprintf("overdue since %s (%s); its node or controller is busy or gone", clock(s.To, now), short(now.Sub(s.To)))
 	case now.Before(s.From):
 		return fmt.Sprintf("between %s and %s (in %s to %s)", clock(s.From, now), clock(s.To, now), short(s.From.Sub(now)), short(s.To.Sub(now)))
 	}
