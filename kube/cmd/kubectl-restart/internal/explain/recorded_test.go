@@ -69,8 +69,24 @@ func (s situation) podsOf(job *batchv1.Job) (all []*corev1.Pod) {
 	return all
 }
 
+func (s situation) lint(t *testing.T) []Group {
+	t.Helper()
+	var subjects []Subject
+	for _, job := range s.jobs {
+		subjects = append(subjects, Subject{Kind: "Job", Meta: &job.ObjectMeta, Path: "spec", Job: &job.Spec, Object: job})
+	}
+	for _, p := range s.pods {
+		subjects = append(subjects, Subject{Kind: "Pod", Meta: &p.ObjectMeta, Path: "spec", Pod: &p.Spec, Object: p})
+	}
+	groups, err := Lint(subjects, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return groups
+}
+
 // text prints everything about the objects, each part under the command that prints it.
-func (s situation) text(o Options) string {
+func (s situation) text(t *testing.T, o Options) string {
 	var b bytes.Buffer
 	w := Printer{W: &b, Options: o}
 	part := func(format string, args ...any) { fmt.Fprintf(&b, "$ kubectl restart "+format+"\n", args...) }
@@ -91,21 +107,26 @@ func (s situation) text(o Options) string {
 	}
 	part("next -A")
 	w.Next(Next(s.pods, s.jobs, o))
+	if groups := s.lint(t); len(groups) > 0 {
+		b.WriteString("\n")
+		part("lint -A")
+		w.Groups(groups)
+	}
 	return b.String()
 }
 
-// The recorded texts of eight situations. Each begins with a comment in its YAML file.
+// The recorded texts of eight situations, and of one with mistakes. Each begins with a comment in its YAML file.
 func TestRecordedTexts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(files) < 8 {
-		t.Fatalf("%d situations, want 8", len(files))
+	if len(files) < 9 {
+		t.Fatalf("%d situations, want 9", len(files))
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			got := readSituation(t, file).text(noon)
+			got := readSituation(t, file).text(t, noon)
 			recorded := strings.TrimSuffix(file, ".yaml") + ".txt"
 			if *update {
 				if err := os.WriteFile(recorded, []byte(got), 0o600); err != nil {
