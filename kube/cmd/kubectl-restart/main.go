@@ -45,7 +45,6 @@ type program struct {
 	stdout, stderr io.Writer
 	now            func() time.Time
 	o              *options
-	failed         bool // a warning was printed that changes the exit code
 }
 
 // verb is a command after kubectl restart.

@@ -216,7 +216,7 @@ func TestMissingRights(t *testing.T) {
 	} {
 		t.Run(tt.args+" without "+tt.forbidden, func(t *testing.T) {
 			f, server := newFake(t)
-			for _, resource := range strings.Fields(tt.forbidden) {
+			for resource := range strings.FieldsSeq(tt.forbidden) {
 				f.forbidden[resource] = true
 			}
 			code, stdout, stderr := invoke(t, server, strings.Fields(tt.args)...)

@@ -24,7 +24,7 @@ func line(s string) string {
 		case !unicode.IsPrint(r):
 			r = '\uFFFD'
 		}
-		if n == mostText {
+		if n >= mostText {
 			b.WriteString("…")
 			break
 		}
