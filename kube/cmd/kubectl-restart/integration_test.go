@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -218,14 +219,8 @@ func TestJobBesideItsController(t *testing.T) {
 	if err != nil || len(pods.Items) != 3 || predicted == nil {
 		t.Fatal(err, len(pods.Items), predicted)
 	}
-	second := pods.Items[0].CreationTimestamp
-	for _, p := range pods.Items { // in the middle by time
-		for _, q := range pods.Items {
-			if p.CreationTimestamp.After(q.CreationTimestamp.Time) && (second.Time.Equal(q.CreationTimestamp.Time) || second.After(p.CreationTimestamp.Time)) {
-				second = p.CreationTimestamp
-			}
-		}
-	}
+	slices.SortFunc(pods.Items, func(p, q corev1.Pod) int { return p.CreationTimestamp.Compare(q.CreationTimestamp.Time) })
+	second := pods.Items[1].CreationTimestamp
 	t.Logf("the second pod was predicted from %v to %v and created at %v", predicted.From.UTC(), predicted.To.UTC(), second.UTC())
 	if second.Add(time.Second).Before(predicted.From) {
 		t.Error("the second pod was created earlier than predicted")

@@ -68,6 +68,9 @@ func (p *program) watchNext(c *cluster, withPods, withJobs bool) error {
 		case <-ticker.C:
 		}
 	}
+	if s, ok := view.(*screen); ok {
+		fmt.Fprintln(s.f) // the shell goes on below the table
+	}
 	return nil
 }
 
