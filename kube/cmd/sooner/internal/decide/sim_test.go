@@ -124,14 +124,22 @@ func (w *world) sandbox(p *simPod) {
 }
 
 func (w *world) id() string {
-	if w.reuse != "" {
-		id := w.reuse
-		w.reuse = ""
+	id := w.reuse
+	w.reuse = ""
+	if id != "" && !w.inUse(id) {
 		w.kinds["id used again"]++
 		return id
 	}
 	w.ids++
 	return fmt.Sprint("id-", w.ids)
+}
+
+// inUse reports whether a record or sandbox has the id.
+func (w *world) inUse(id string) bool {
+	return slices.ContainsFunc(w.pods, func(p *simPod) bool {
+		return slices.ContainsFunc(p.records, func(r *simRecord) bool { return r.ID == id }) ||
+			slices.ContainsFunc(p.boxes, func(b Sandbox) bool { return b.ID == id })
+	})
 }
 
 // tick lets a tenth of a second pass.

@@ -338,15 +338,19 @@ func (s *step) shown(p *Pod, r Record) bool {
 // kubelet restart all of them. An exit whose status is unknown may be such.
 func restartsAll(p *Pod, records []Record) bool {
 	for _, c := range p.Containers {
-		all := named(records, c.Name)
-		if len(all) == 0 || all[0].State != Exited || len(c.Policy.Rules) == 0 {
+		if len(c.Policy.Rules) == 0 {
 			continue
 		}
-		if !all[0].Detailed {
-			return true
-		}
-		if action, _ := c.Policy.DecideExit(exitOf(all[0]), 1); action == backoff.ActionRestartAll {
-			return true
+		for _, r := range named(records, c.Name) { // after a clock was set back, the newest may not be the last
+			if r.State != Exited {
+				continue
+			}
+			if !r.Detailed {
+				return true
+			}
+			if action, _ := c.Policy.DecideExit(exitOf(r), 1); action == backoff.ActionRestartAll {
+				return true
+			}
 		}
 	}
 	return false

@@ -217,8 +217,8 @@ func (a *simAgent) fault() (end bool) {
 	case 7:
 		p := a.pods[a.draw(len(a.pods))]
 		for _, id := range slices.Sorted(maps.Keys(p.shown)) {
-			if !slices.ContainsFunc(p.records, func(r *simRecord) bool { return r.ID == id }) {
-				a.reuse = id // its record is gone
+			if !a.inUse(id) {
+				a.reuse = id
 			}
 		}
 	case 8:
