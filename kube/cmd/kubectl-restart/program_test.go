@@ -260,11 +260,16 @@ func TestDeadClusterIsOneLine(t *testing.T) {
 
 // Lists are read page by page. If the pages expire, everything is read once more.
 func TestLongListsArePaged(t *testing.T) {
-	for _, expire := range []bool{false, true} {
+	for _, tt := range []struct {
+		expire      bool
+		pods, pages int
+	}{
+		{false, 10_000, 20},
+		{true, 1234, 3},
+	} {
 		f, server := newFake(t)
-		f.expire = expire
-		const pods = 1234
-		for i := range pods {
+		f.expire = tt.expire
+		for i := range tt.pods {
 			f.add(crashing(t, i))
 		}
 		code, stdout, stderr := invoke(t, server, "next", "-n", "many", "-o", "json")
@@ -272,8 +277,8 @@ func TestLongListsArePaged(t *testing.T) {
 		if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != 0 {
 			t.Fatal(code, err, stderr)
 		}
-		if len(list.Items) != pods {
-			t.Errorf("%d pods wait, want %d", len(list.Items), pods)
+		if len(list.Items) != tt.pods {
+			t.Errorf("%d pods wait, want %d", len(list.Items), tt.pods)
 		}
 		pages := 0
 		for _, r := range f.requests {
@@ -281,8 +286,8 @@ func TestLongListsArePaged(t *testing.T) {
 				pages++
 			}
 		}
-		if pages != 3 {
-			t.Errorf("%d requests for pods, want 3: %v", pages, f.requests)
+		if pages != tt.pages {
+			t.Errorf("%d requests for pods, want %d: %v", pages, tt.pages, f.requests)
 		}
 	}
 }

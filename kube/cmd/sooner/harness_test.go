@@ -27,6 +27,7 @@ import (
 var (
 	exits   = flag.Int("exits", 40, "exempt exits to measure on a real node")
 	release = flag.String("kubernetes", "", "version of Kubernetes on the real node")
+	cost    = flag.Bool("cost", false, "measure the program on a node of 110 pods")
 	evented = flag.Bool("evented", false, "turn on the kubelet's gate EventedPLEG")
 )
 
@@ -82,9 +83,15 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
+// startProgram starts this test's binary as the program.
 func startProgram(t *testing.T, args ...string) *program {
 	t.Helper()
-	p := &program{cmd: exec.Command(os.Args[0], args...), out: &output{}}
+	return startBinary(t, os.Args[0], args...)
+}
+
+func startBinary(t *testing.T, path string, args ...string) *program {
+	t.Helper()
+	p := &program{cmd: exec.Command(path, args...), out: &output{}}
 	p.cmd.Env = append(os.Environ(), asProgram+"=1")
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
 	if err := p.cmd.Start(); err != nil {
@@ -102,6 +109,41 @@ func startProgram(t *testing.T, args ...string) *program {
 func (p *program) kill() {
 	p.cmd.Process.Kill()
 	p.cmd.Wait()
+}
+
+// use is what a program has used.
+type use struct {
+	cpu          time.Duration
+	memory, most float64 // MB of resident memory, now and at most
+}
+
+// use reads the kernel's counters of the program.
+func (p *program) use(t *testing.T) (u use) {
+	t.Helper()
+	read := func(name string) string {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	_, stat, _ := strings.Cut(read("stat"), ") ")
+	var user, system int64
+	if fields := strings.Fields(stat); len(fields) > 12 {
+		fmt.Sscan(fields[11], &user)
+		fmt.Sscan(fields[12], &system)
+	}
+	u.cpu = time.Duration(user+system) * (time.Second / 100) // Linux counts in hundredths
+	for line := range strings.Lines(read("status")) {
+		switch name, value, _ := strings.Cut(line, ":"); name {
+		case "VmRSS":
+			fmt.Sscan(value, &u.memory)
+		case "VmHWM":
+			fmt.Sscan(value, &u.most)
+		}
+	}
+	u.memory, u.most = u.memory/1024, u.most/1024 // from kB
+	return u
 }
 
 func withCluster(env *testenv.Environment, more ...string) []string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -173,7 +174,9 @@ func TestKillsLeaveNoPodBehind(t *testing.T) {
 			return nil
 		})
 	}
-	await(t, func() error { _, err := os.Stat(filepath.Join(folder, "exempt-2", "c")); return err })
+	for _, name := range append(names, "twin") {
+		await(t, func() error { _, err := os.Stat(filepath.Join(folder, name, "c")); return err })
+	}
 	var logs strings.Builder
 	for kill := 1; kill <= 20; kill++ {
 		sooner := startProgram(t, withCluster(env)...)
@@ -284,6 +287,64 @@ func TestKilledContainersRestartSooner(t *testing.T) {
 		if last == nil || last.ExitCode != 137 || last.Reason != reason {
 			t.Errorf("%s: last state %+v", name, last)
 		}
+	}
+}
+
+// TestCost measures the program's memory and CPU time on a node with 100 pods that sleep
+// and 10 that crash. The figures fail the test only if they are far off.
+func TestCost(t *testing.T) {
+	if !*cost {
+		t.Skip("runs with -cost")
+	}
+	env, client := startNode(t)
+	folder, path := t.TempDir(), filepath.Join(t.TempDir(), "sooner") // without the types of the tests
+	if text, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	sooner := startBinary(t, path, withCluster(env)...)
+	for i := range 110 {
+		p := crasher(folder, fmt.Sprint("sleeps-", i), "exec sleep 100000")
+		if i >= 100 {
+			p = crasher(folder, fmt.Sprint("crashes-", i-100), "sleep 5; exit 42")
+		}
+		p.Spec.InitContainers = nil
+		p.Annotations[annotationRules] = exempt
+		create(t, client, p)
+	}
+	runs := func(name string) int {
+		if _, err := os.Stat(filepath.Join(folder, name, "c")); err != nil {
+			return 0
+		}
+		return runsOf(t, folder, name, "c")
+	}
+	crashes := func(more int) {
+		for i := range 10 {
+			name := fmt.Sprint("crashes-", i)
+			want := runs(name) + more
+			await(t, func() error {
+				if n := runs(name); n < want {
+					return fmt.Errorf("%s: %d runs of %d", name, n, want)
+				}
+				return nil
+			})
+		}
+	}
+	for i := range 100 {
+		await(t, func() error {
+			if runs(fmt.Sprint("sleeps-", i)) == 0 {
+				return fmt.Errorf("sleeps-%d has not started", i)
+			}
+			return nil
+		})
+	}
+	crashes(2)
+	began, before := time.Now(), sooner.use(t)
+	crashes(10)
+	passed, after := time.Since(began), sooner.use(t)
+	cpu := 100 * float64(after.cpu-before.cpu) / float64(passed)
+	t.Logf("110 pods, 10 of them crashing: %.1f %% of a core in %v, %.1f MB now, at most %.1f MB", cpu, passed.Round(time.Second), after.memory, after.most)
+	if cpu > 10 || after.most > 100 {
+		t.Errorf("%.1f %% of a core and %.1f MB", cpu, after.most)
 	}
 }
 
