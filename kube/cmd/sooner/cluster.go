@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
@@ -109,11 +110,15 @@ func (c *cluster) set(p *corev1.Pod) {
 	c.replace(p.UID, newPod(p, c.rules))
 }
 
-// replace sets the pod of a UID, and wakes the agent if the pod matters to it.
+// replace sets the pod of a UID, and wakes the agent if the change matters to it. Most
+// updates of a pod's status do not, nor do pokes.
 func (c *cluster) replace(uid types.UID, p *pod) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := c.pods[uid]
+	if reflect.DeepEqual(old, p) {
+		return
+	}
 	if p == nil {
 		delete(c.pods, uid)
 	} else {

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/restartkit/restart/backoff"
 )
@@ -14,7 +13,7 @@ import (
 // world is a node in virtual time: pods, a runtime, a kubelet and an API server. The
 // kubelet decides as Kubernetes' does, from the records of its last relist.
 type world struct {
-	t      *rapid.T
+	t      testing.TB
 	random *rand.Rand
 	now    time.Duration // since the start
 	skew   time.Duration // of the wall clock
@@ -61,11 +60,10 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func (w *world) wall() time.Time { return epoch.Add(w.now + w.skew) }
 
-// draw returns a number below n. All numbers are equally likely, unlike rapid's.
+// draw returns a number below n.
 func (w *world) draw(n int) int { return w.random.IntN(n) }
 
-func newWorld(t *rapid.T, faultless bool) *world {
-	seed := rapid.Uint64().Draw(t, "seed")
+func newWorld(t testing.TB, seed uint64, faultless bool) *world {
 	calms := []int{6, 40, 300}
 	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 0)), calm: calms[seed%3], up: true, kinds: map[string]int{}, faultless: faultless}
 	for i := range 1 + w.draw(3) {

@@ -1,12 +1,12 @@
 package decide
 
 import (
+	"flag"
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/restartkit/restart/backoff"
 )
@@ -228,10 +228,22 @@ func (a *simAgent) fault() (end bool) {
 	return false
 }
 
+var (
+	worlds = flag.Uint64("decide.worlds", 100, "worlds to simulate")
+	first  = flag.Uint64("decide.first", 0, "seed of the first world")
+)
+
+// eachWorld runs a test of each world, named after its seed.
+func eachWorld(t *testing.T, faultless bool, test func(*simAgent)) {
+	t.Helper()
+	for seed := *first; seed < *first+*worlds; seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { test(newSimAgent(newWorld(t, seed, faultless))) })
+	}
+}
+
 func TestRemovalsAreAllowed(t *testing.T) {
 	removals, kinds := 0, map[string]int{}
-	rapid.Check(t, func(t *rapid.T) {
-		a := newSimAgent(newWorld(t, false))
+	eachWorld(t, false, func(a *simAgent) {
 		for range 1200 {
 			a.tick()
 			a.poll(a.fault())
@@ -243,6 +255,9 @@ func TestRemovalsAreAllowed(t *testing.T) {
 		}
 	})
 	t.Logf("%d removals, faults: %v", removals, kinds)
+	if *worlds < 100 {
+		return
+	}
 	for _, kind := range []string{"clock", "agent restarts", "kubelet restarts", "pod is deleted", "agent dies after a removal", "waits end", "restart-now", "removal fails", "id used again", "sandbox ends"} {
 		if kinds[kind] == 0 {
 			t.Errorf("no fault %q", kind)
@@ -257,8 +272,7 @@ func TestRemovalsAreAllowed(t *testing.T) {
 // delay of the kubelet on.
 func TestExemptExitsRestartWithinSeconds(t *testing.T) {
 	restarted := 0
-	rapid.Check(t, func(t *rapid.T) {
-		a := newSimAgent(newWorld(t, true))
+	eachWorld(t, true, func(a *simAgent) {
 		for range 900 {
 			a.tick()
 			a.poll(false)
@@ -269,7 +283,7 @@ func TestExemptExitsRestartWithinSeconds(t *testing.T) {
 						continue
 					}
 					if since := a.wall().Sub(r.Finished); since > 5*time.Second {
-						t.Fatalf("%s/%s: run %d ended %v ago", p.UID, c.Name, r.RestartCount, since)
+						a.t.Fatalf("%s/%s: run %d ended %v ago", p.UID, c.Name, r.RestartCount, since)
 					}
 				}
 				for _, counts := range p.counts {
