@@ -10,7 +10,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/restartkit/restart/indexset"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/kube/convert"
@@ -55,27 +54,6 @@ type Condition struct {
 	Reason  string    `json:"reason,omitempty"`
 	Message string    `json:"message,omitempty"`
 	Since   time.Time `json:"since,omitzero"`
-}
-
-// Index is an index that has failed pods and has not ended.
-type Index struct {
-	Index    int    `json:"index"`
-	Failures int    `json:"failures"` // that count towards the limit per index
-	Ignored  int    `json:"ignored,omitempty"`
-	Pod      string `json:"pod"`             // its latest pod
-	Start    *Start `json:"start,omitempty"` // of its next pod; nil while one is active
-}
-
-// Failure is a failed pod of a Job.
-type Failure struct {
-	Pod     string       `json:"pod"`
-	Index   int          `json:"index"` // -1 if none
-	At      time.Time    `json:"at,omitzero"`
-	Exit    string       `json:"exit"`             // what the pod shows of its end
-	Action  batch.Action `json:"action,omitempty"` // of the rule that decided; "" if none
-	Rule    int          `json:"rule"`             // its index, -1 if none
-	Counted bool         `json:"counted"`          // towards the limits
-	Rules   []string     `json:"rules,omitempty"`  // why each rule did or did not decide
 }
 
 // OfJob explains a Job. pods are its pods, as far as they are known.
@@ -239,74 +217,6 @@ func (j *jobView) counts() Counts {
 	return c
 }
 
-// failed returns the number of counted failures, including those that the status does
-// not have yet.
-func (j *jobView) failed() int {
-	s := &j.job.Status
-	n := int(s.Failed)
-	if u := s.UncountedTerminatedPods; u != nil {
-		n += len(u.Failed)
-	}
-	if !j.planned {
-		return n
-	}
-	failed := make(map[string]bool)
-	for _, p := range j.pods {
-		failed[p.Name] = p.Status.Phase == batch.PodFailed
-	}
-	for i := range j.plan.Decisions {
-		if d := &j.plan.Decisions[i]; !d.Untracked && d.Match.Counted() && failed[d.Name] {
-			n++
-		}
-	}
-	return n
-}
-
-// countedFailures returns the number of visible failed pods that the status counts.
-func (j *jobView) countedFailures() (n int) {
-	for _, p := range j.pods {
-		if p.Status.Phase == batch.PodFailed && !p.Tracked() && jobpolicy.MatchPod(j.spec.PodFailurePolicy, p).Counted() {
-			n++
-		}
-	}
-	return n
-}
-
-// failures returns the visible failed pods, the latest first.
-func (j *jobView) failures() (all []Failure) {
-	for _, p := range j.pods {
-		if p.Status.Phase != batch.PodFailed {
-			continue
-		}
-		m := jobpolicy.MatchPod(j.spec.PodFailurePolicy, p)
-		f := Failure{Pod: p.Name, Index: -1, At: p.FinishTime(), Exit: podExit(p), Action: m.Action, Rule: m.Rule, Counted: m.Counted()}
-		if j.spec.CompletionMode == batch.IndexedCompletion {
-			f.Index = p.CompletionIndex()
-		}
-		for _, r := range jobpolicy.Explain(j.spec.PodFailurePolicy, p) {
-			f.Rules = append(f.Rules, line(r.String()))
-		}
-		all = append(all, f)
-	}
-	slices.SortFunc(all, func(a, b Failure) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Pod, b.Pod)) })
-	return all
-}
-
-// podExit describes the end of a failed pod.
-func podExit(p *batch.Pod) string {
-	for _, statuses := range [][]batch.ContainerStatus{p.Status.ContainerStatuses, p.Status.InitContainerStatuses} {
-		for i := range statuses {
-			if t := statuses[i].State.Terminated; t != nil && t.ExitCode != 0 {
-				return fmt.Sprintf("container %s ended with %s", line(statuses[i].Name), exitText(t.ExitCode, t.Signal, t.Reason))
-			}
-		}
-	}
-	if p.Status.Reason != "" || p.Status.Message != "" {
-		return line(cmp.Or(p.Status.Reason, "failed") + ": " + p.Status.Message)
-	}
-	return "the pod does not show why it failed"
-}
-
 // start returns when the Job's next pod is created, or nil if none waits.
 func (j *jobView) start() *Start {
 	if !j.planned || j.spec.Suspend {
@@ -373,76 +283,6 @@ func (j *jobView) leftBehind() (notes []string) {
 	return []string{counted(n, "pod") + " ended more than a minute ago, and the Job controller has not yet released the finalizer " + batch.JobTrackingFinalizer + "; it may not be running"}
 }
 
-// indexes returns the indexes with failed pods that have not ended, in order.
-func (j *jobView) indexes() []Index {
-	if !j.planned || j.spec.CompletionMode != batch.IndexedCompletion || j.spec.BackoffLimitPerIndex == nil {
-		return nil
-	}
-	ended := j.endedIndexes()
-	latest := make(map[int]*batch.Pod)
-	for _, p := range j.pods {
-		i := p.CompletionIndex()
-		if last := latest[i]; last == nil || laterAttempt(p, last) {
-			latest[i] = p
-		}
-	}
-	var all []Index
-	for i, p := range latest {
-		if i < 0 || ended.Contains(i) || p.Status.Phase == batch.PodSucceeded {
-			continue
-		}
-		x := Index{Index: i, Pod: p.Name}
-		x.Failures, x.Ignored = p.FailureCounts()
-		if p.Status.Phase == batch.PodFailed {
-			m := jobpolicy.MatchPod(j.spec.PodFailurePolicy, p)
-			x.Failures, x.Ignored = m.NextCounts(x.Failures, x.Ignored)
-			x.Start = j.indexStart(p, m, x)
-		}
-		if x.Failures > 0 || x.Ignored > 0 {
-			all = append(all, x)
-		}
-	}
-	slices.SortFunc(all, func(a, b Index) int { return cmp.Compare(a.Index, b.Index) })
-	return all
-}
-
-// endedIndexes returns the indexes that have succeeded or failed. Unreadable parts of
-// the status are left out.
-func (j *jobView) endedIndexes() indexset.Set {
-	completed, _ := j.job.Status.CompletedIndexSet()
-	failed, _ := j.job.Status.FailedIndexSet()
-	var now []int
-	for i := range j.plan.Decisions {
-		if d := &j.plan.Decisions[i]; d.IndexFailed {
-			now = append(now, d.Index)
-		}
-	}
-	return completed.Union(failed).With(now...)
-}
-
-// indexStart returns when the attempt after a failed pod starts, as far as its delay tells.
-func (j *jobView) indexStart(p *batch.Pod, m jobpolicy.Match, x Index) *Start {
-	failures := x.Failures + x.Ignored
-	if j.engine.IgnoredDelay != jobpolicy.DelayLikeFailure {
-		if failures = x.Failures; !m.Counted() {
-			failures = x.Ignored
-			if j.engine.IgnoredDelay == jobpolicy.NoDelay {
-				failures = 0
-			}
-		}
-	}
-	delay := j.engine.Remaining(failures, 0)
-	from := p.FinishTime().Add(delay)
-	return &Start{From: from, To: from.Add(2 * time.Second), Why: fmt.Sprintf("the end of its last pod at %s and a delay of %s", clock(p.FinishTime(), j.o.Now), short(delay))}
-}
-
-// laterAttempt reports whether p is a later attempt of an index than q.
-func laterAttempt(p, q *batch.Pod) bool {
-	pf, pi := p.FailureCounts()
-	qf, qi := q.FailureCounts()
-	return cmp.Or(cmp.Compare(int64(pf)+int64(pi), int64(qf)+int64(qi)), p.CreationTimestamp.Compare(q.CreationTimestamp), cmp.Compare(p.Name, q.Name)) > 0
-}
-
 // summarize sets Summary and Trouble.
 func (j *jobView) summarize(x *Job) {
 	if c, finished := j.job.Status.Finished(); finished {
@@ -501,21 +341,6 @@ func conditionText(reason, message string) string {
 	}
 	if message != "" {
 		text += ": " + line(message)
-	}
-	return text
-}
-
-// exitText describes an exit.
-func exitText(code, signal int32, reason string) string {
-	text := fmt.Sprintf("exit code %d", code)
-	if signal == 0 && code > 128 && code < 128+65 {
-		signal = code - 128
-	}
-	if signal != 0 {
-		text += fmt.Sprintf(", signal %d", signal)
-	}
-	if reason != "" {
-		text += " (" + line(reason) + ")"
 	}
 	return text
 }
