@@ -20,7 +20,7 @@ type namespace struct {
 	first   *process
 	overlay bool // whether folder dir can hold the layers of an overlay
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	commands *json.Encoder
 	running  map[string]*process // by name
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A snapshot is what a node could change on the machine, by kind.
+// A snapshot holds the parts of the machine that a node could change, by kind.
 type snapshot map[string][]string
 
 func takeSnapshot(t *testing.T) snapshot {
@@ -59,7 +59,7 @@ func sysctlValues(t *testing.T) []string {
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		name := strings.TrimPrefix(path, root+"/")
 		if err != nil || entry.IsDir() || counters.MatchString(name) {
-			return nil // what cannot be read is not compared
+			return nil // unreadable files are not compared
 		}
 		values = append(values, name+" "+strings.Join(lines(path), ""))
 		return nil
@@ -96,7 +96,7 @@ func suspectFiles(t *testing.T) []string {
 			if err == nil && suspect.MatchString(path) {
 				found = append(found, path)
 			}
-			return nil // what cannot be read is not compared
+			return nil // unreadable files are not compared
 		})
 		if err != nil {
 			t.Fatal(err)

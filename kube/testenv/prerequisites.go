@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// A machine is what decides whether a node can run.
+// A machine has the properties that decide whether a node can run.
 type machine struct {
 	os          string
 	root        bool

@@ -270,7 +270,7 @@ func TestThousandPods(t *testing.T) {
 	}
 }
 
-// With -w, a line says what waits, and what no longer does.
+// With -w, a line is printed when a container or Job starts or stops waiting.
 func TestWatch(t *testing.T) {
 	env := testenv.ForTest(t)
 	client, namespace := clientOf(t, env), env.Namespace(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/restartkit/restart/kube/cmd/kubectl-restart/internal/explain"
 )
 
-// next prints what waits.
+// next prints all waiting containers and Jobs.
 func (p *program) next() (int, error) {
 	if len(p.o.args) > 0 {
 		return 0, usagef("next takes no names; use -n, -A and -l")

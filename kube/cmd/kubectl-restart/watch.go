@@ -25,7 +25,7 @@ import (
 // redraw is the time between two looks at the watched objects.
 const redraw = time.Second
 
-// watchNext shows what waits, until the program is interrupted.
+// watchNext shows the waiting containers and Jobs until the program is interrupted.
 func (p *program) watchNext(c *cluster, withPods, withJobs bool) error {
 	config := rest.CopyConfig(c.config)
 	config.Timeout = 0 // a watch is one long request
@@ -115,7 +115,7 @@ func (t *troubles) take() string {
 	return last
 }
 
-// view shows successive states of what waits.
+// view shows successive lists of waiting containers and Jobs.
 type view interface {
 	show(all []explain.Waiting, trouble string) error
 }
@@ -167,7 +167,7 @@ func (s *screen) show(all []explain.Waiting, trouble string) error {
 	return err
 }
 
-// itemKey identifies what waits.
+// itemKey identifies a waiting container or Job.
 type itemKey struct{ kind, namespace, name, container string }
 
 // lines prints a line for each change.

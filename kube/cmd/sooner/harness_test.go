@@ -65,7 +65,7 @@ type program struct {
 	out *output
 }
 
-// output collects what a program writes.
+// output collects a program's output.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -111,7 +111,7 @@ func (p *program) kill() {
 	p.cmd.Wait()
 }
 
-// use is what a program has used.
+// use is a program's consumption.
 type use struct {
 	cpu          time.Duration
 	memory, most float64 // MB of resident memory, now and at most

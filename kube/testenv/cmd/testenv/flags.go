@@ -23,7 +23,7 @@ type flags struct {
 	command     []string
 }
 
-// parse parses the command line. It prints what is wrong with it.
+// parse parses the command line. It prints its errors.
 func parse(args []string, stderr io.Writer) (flags, error) {
 	f := flags{options: testenv.Options{Log: stderr, Kubelet: map[string]any{}, FeatureGates: map[string]bool{}}}
 	set := flag.NewFlagSet("testenv", flag.ContinueOnError)

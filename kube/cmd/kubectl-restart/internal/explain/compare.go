@@ -21,11 +21,11 @@ type Comparison struct {
 	Run        metav1.Duration `json:"run,omitzero"`         // assumed length of every run
 	Known      int             `json:"knownRuns"`            // runs whose length the cluster still has
 	Unknown    int64           `json:"unknownRuns"`          // ended runs without
-	Curves     []CurveResult   `json:"curves,omitempty"`     // the first is what happened
+	Curves     []CurveResult   `json:"curves,omitempty"`     // the first is the actual history
 	Impossible string          `json:"impossible,omitempty"` // why nothing is compared
 }
 
-// CurveResult is what one curve makes of the same time.
+// CurveResult counts the restarts under one curve in the same time.
 type CurveResult struct {
 	Name     string          `json:"name"`
 	Text     string          `json:"text"` // the curve
@@ -112,7 +112,7 @@ func compare(p *corev1.Pod, h *convert.History, o Options) Comparison {
 	return c
 }
 
-// fact returns what happened. Before the first run, the time from the start of the pod
+// fact returns the actual restarts. Before the first run, the time from the start of the pod
 // counts as down if that is all that is known.
 func (c *Comparison) fact(h *convert.History, sum time.Duration) CurveResult {
 	up := sum + time.Duration(float64(c.Run.Duration)*float64(c.Unknown))
@@ -154,7 +154,7 @@ func lastStart(p backoff.Policy, run time.Duration, n int, end time.Duration) ti
 	return high
 }
 
-// assumption says what a comparison rests on.
+// assumption names the assumptions of a comparison.
 func (c *Comparison) assumption() string {
 	text := fmt.Sprintf("every run is taken to last %s, the mean of the %s that the cluster still has", short(c.Run.Duration), counted(c.Known, "run"))
 	if c.Unknown > 0 {

@@ -36,7 +36,7 @@ type Finding struct {
 	Kind     string `json:"kind"`               // as in packages backoff/lint and jobpolicy/lint
 	Severity string `json:"severity,omitempty"` // warning or notice
 	Field    string `json:"field"`              // path of the line to change, from the object's root
-	Value    string `json:"value,omitempty"`    // what it says now, as JSON
+	Value    string `json:"value,omitempty"`    // the present value, as JSON
 	Text     string `json:"text"`               // one sentence with the effect and the remedy
 }
 

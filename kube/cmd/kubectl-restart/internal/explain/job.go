@@ -25,7 +25,7 @@ type Job struct {
 	Counts    Counts      `json:"counts"`
 	Ends      []Condition `json:"conditions,omitempty"`
 	Start     *Start      `json:"start,omitempty"`  // of the next pod; nil if none waits for a delay
-	Limits    []Limit     `json:"limits,omitempty"` // what ends the Job
+	Limits    []Limit     `json:"limits,omitempty"` // limits that end the Job
 	Indexes   []Index     `json:"indexes,omitempty"`
 	Failures  []Failure   `json:"failures,omitempty"` // failed pods that the cluster still has, the latest first
 	Unseen    int64       `json:"unseen,omitempty"`   // failed pods that the cluster no longer has

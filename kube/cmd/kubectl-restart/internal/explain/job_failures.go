@@ -15,7 +15,7 @@ type Failure struct {
 	Pod     string       `json:"pod"`
 	Index   int          `json:"index"` // -1 if none
 	At      time.Time    `json:"at,omitzero"`
-	Exit    string       `json:"exit"`             // what the pod shows of its end
+	Exit    string       `json:"exit"`             // the end, as far as the pod shows it
 	Action  batch.Action `json:"action,omitempty"` // of the rule that decided; "" if none
 	Rule    int          `json:"rule"`             // its index, -1 if none
 	Counted bool         `json:"counted"`          // towards the limits

@@ -315,7 +315,7 @@ func (w *Printer) failures(all []Failure, unseen int64) {
 	}
 }
 
-// Next prints a table of what waits.
+// Next prints a table of waiting containers and Jobs.
 func (w *Printer) Next(all []Waiting) {
 	if len(all) == 0 {
 		w.printf("nothing waits\n")

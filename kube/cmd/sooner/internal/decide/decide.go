@@ -106,7 +106,7 @@ type Poke struct {
 	Static         bool // over CRI, by a record named PokeName
 }
 
-// Verdict says what happens to a record and why.
+// Verdict is the decision about a record, with its reason.
 type Verdict struct {
 	Record Record
 	Reason Reason

@@ -94,7 +94,7 @@ type step struct {
 	boxes   map[string][]Sandbox // by pod
 }
 
-// Step returns what to do at the instant of o.
+// Step returns the plan for the instant of o.
 func (s *State) Step(o Observation) Plan {
 	s.clock.now = o.Now
 	st := &step{State: s, o: o, records: make(map[string][]Record), boxes: make(map[string][]Sandbox)}
