@@ -7,14 +7,10 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/restartkit/restart/kube/cmd/sooner/internal/decide"
@@ -35,14 +31,14 @@ type agent struct {
 	began     time.Time
 
 	state    *decide.State
-	swept    bool // the first full look was made, which finds records left by a former agent
-	looked   map[string]bool
-	version  int
-	next     time.Time // of the next full look; zero if only a change calls for one
+	last     *look     // the last one, nil before the first
+	full     time.Time // of the last look at all pods
+	awaits   bool      // the state awaits a step
 	ending   bool      // all waits
+	replaced bool      // manifests, since the last look
 	details  map[string]detail
 	images   map[string]*cri.ImageSpec // by container of a static pod
-	verdicts map[string]decide.Reason  // last ones, by record
+	verdicts map[string]verdict        // last ones, by record
 	mistakes map[string]*mistake       // in annotations, by pod
 	requests sync.WaitGroup
 	slots    chan struct{} // limits the requests under way
@@ -56,18 +52,17 @@ type mistake struct {
 	pause time.Duration
 }
 
-// detail is the status of an exited container, and the path of its log.
-type detail struct {
-	record decide.Record
-	log    string
-	failed bool // the runtime cannot tell the status
+// verdict is the reason of a decide.Verdict, with the UID of the pod.
+type verdict struct {
+	pod    string
+	reason decide.Reason
 }
 
 func newAgent(n *node, log *slog.Logger, m *metrics) *agent {
 	return &agent{
 		node: n, log: log, metrics: m, began: time.Now(), synced: func() bool { return true },
-		state: decide.NewState(), looked: map[string]bool{}, version: -1, details: map[string]detail{},
-		images: map[string]*cri.ImageSpec{}, verdicts: map[string]decide.Reason{}, mistakes: map[string]*mistake{},
+		state: decide.NewState(), details: map[string]detail{}, images: map[string]*cri.ImageSpec{},
+		verdicts: map[string]verdict{}, mistakes: map[string]*mistake{},
 		slots: make(chan struct{}, 16),
 	}
 }
@@ -118,23 +113,24 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// turn looks at the exited containers and, if anything matters, at the whole node. It
-// reports whether the next turn should follow at once.
+// turn lists the exited containers and, if anything matters, looks at the pods that do.
+// It reports whether the next turn should follow at once.
 func (a *agent) turn(ctx context.Context) (again bool, err error) {
-	pods, version := a.pods()
-	static, changed, err := a.manifests.read()
-	if err != nil {
+	l := &look{pods: a.pods(), exited: make(map[string]string)}
+	var changed bool
+	if l.static, changed, err = a.manifests.read(); err != nil {
 		a.metrics.errors.WithLabelValues("manifests").Inc()
 		a.log.Error("reading the manifests of static pods", "err", err)
 	}
-	if changed {
-		a.version = -1 // calls for a look
-	}
-	a.tellMistakes(ctx, pods)
+	a.replaced = a.replaced || changed
+	a.tellMistakes(ctx, l.pods)
 	if !a.synced() {
 		return false, nil
 	}
-	if a.swept && a.next.IsZero() && len(static) == 0 && !slices.ContainsFunc(pods, (*pod).watched) {
+	for uid, p := range l.pods {
+		a.state.Meet(uid, p.Now)
+	}
+	if a.last != nil && !a.awaits && len(l.static) == 0 && !l.watched() {
 		a.ending = false // nothing waits
 		return false, nil
 	}
@@ -142,157 +138,46 @@ func (a *agent) turn(ctx context.Context) (again bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	ids := make(map[string]bool, len(exited))
 	for _, c := range exited {
-		ids[c.Id] = true
+		l.exited[c.Id] = c.Labels[labelPodUID]
 	}
-	due := !a.next.IsZero() && !time.Now().Before(a.next)
-	if a.swept && !due && !a.ending && version == a.version && maps.Equal(ids, a.looked) {
+	if !a.wants(l) {
 		return false, nil
 	}
-	plan, known, err := a.look(ctx, pods, static)
+	plan, err := a.look(ctx, l)
 	if err != nil {
 		return false, err
 	}
-	a.swept, a.looked, a.version, a.ending, a.next = true, ids, version, false, time.Time{}
-	if plan.Next > 0 {
-		a.next = time.Now().Add(plan.Next)
-	}
-	a.report(plan, known)
+	a.last, a.awaits, a.ending, a.replaced = l, plan.Next > 0, false, false
+	a.report(plan, l)
 	if a.dryRun {
 		return false, nil
 	}
-	return a.carryOut(ctx, plan, known), nil
+	return a.carryOut(ctx, plan, l.pods), nil
 }
 
-func (a *agent) pods() ([]*pod, int) {
+// pods returns the pods by UID.
+func (a *agent) pods() map[string]*pod {
 	if a.cluster == nil {
-		return nil, 0
+		return make(map[string]*pod)
 	}
 	return a.cluster.list()
 }
 
-// look lists everything and decides.
-func (a *agent) look(ctx context.Context, pods []*pod, static map[string]*corev1.Pod) (decide.Plan, map[string]*pod, error) {
-	boxes, err := a.node.sandboxes(ctx)
-	if err != nil {
-		return decide.Plan{}, nil, err
-	}
-	containers, err := a.node.containers(ctx, nil)
-	if err != nil {
-		return decide.Plan{}, nil, err
-	}
-	known := make(map[string]*pod)
-	for _, p := range pods {
-		known[p.UID] = p
-	}
-	o := decide.Observation{Now: time.Now().Round(0), Elapsed: time.Since(a.began), End: a.ending}
-	for _, b := range boxes {
-		uid := b.Labels[labelPodUID]
-		o.Sandboxes = append(o.Sandboxes, decide.Sandbox{
-			ID: b.Id, Pod: uid, Created: time.Unix(0, b.CreatedAt), Ready: b.State == cri.PodSandboxState_SANDBOX_READY,
-		})
-		if p := static[b.Labels[labelPodNamespace]+"/"+b.Labels[labelPodName]]; p != nil && known[uid] == nil {
-			known[uid] = newStaticPod(p, a.rules, uid)
-		}
-	}
-	if o.Records, err = a.records(ctx, containers, known); err != nil {
-		return decide.Plan{}, nil, err
-	}
-	for _, p := range known {
-		o.Pods = append(o.Pods, p.Pod)
-	}
-	return a.state.Step(o), known, nil
-}
-
-// records converts containers, with the statuses of exited ones of watched pods.
-func (a *agent) records(ctx context.Context, containers []*cri.Container, known map[string]*pod) ([]decide.Record, error) {
-	var records []decide.Record
-	seen := make(map[string]bool)
-	for _, c := range containers {
-		r := decide.Record{
-			ID: c.Id, Sandbox: c.PodSandboxId, Pod: c.Labels[labelPodUID], Name: c.Labels[labelContainer],
-			State: stateOf(c.State), Created: time.Unix(0, c.CreatedAt),
-		}
-		if p := known[r.Pod]; r.State == decide.Exited && p != nil && p.watched() {
-			d, ok := a.details[c.Id]
-			if !ok || !d.record.Created.Equal(r.Created) || !d.record.Detailed {
-				told := d.failed
-				var err error
-				if d, err = a.detail(ctx, r); silent(err) {
-					return nil, err
-				}
-				if d.failed = err != nil; d.failed && !told {
-					a.failed("status", err, "pod", p, "container", r.Name)
-				}
-			}
-			a.details[c.Id] = d
-			seen[c.Id] = true
-			if d.record.Detailed {
-				r = d.record
-				r.NextCount = nextCount(d.log)
-			}
-			if p.Static {
-				a.images[r.Pod+"/"+r.Name] = c.Image
-			}
-		}
-		records = append(records, r)
-	}
-	maps.DeleteFunc(a.details, func(id string, _ detail) bool { return !seen[id] })
-	maps.DeleteFunc(a.images, func(container string, _ *cri.ImageSpec) bool {
-		uid, _, _ := strings.Cut(container, "/")
-		return known[uid] == nil
-	})
-	return records, nil
-}
-
-func stateOf(s cri.ContainerState) decide.RecordState {
-	switch s {
-	case cri.ContainerState_CONTAINER_CREATED:
-		return decide.Created
-	case cri.ContainerState_CONTAINER_RUNNING:
-		return decide.Running
-	case cri.ContainerState_CONTAINER_EXITED:
-		return decide.Exited
-	}
-	return decide.Unknown
-}
-
-// detail reads the status of an exited container. It is not Detailed if the container is
-// gone, runs again, or is another one with the same id.
-func (a *agent) detail(ctx context.Context, r decide.Record) (detail, error) {
-	s, err := a.node.status(ctx, r.ID)
-	if err != nil || s == nil || s.State != cri.ContainerState_CONTAINER_EXITED || s.CreatedAt != r.Created.UnixNano() {
-		return detail{}, err
-	}
-	count, err := strconv.ParseInt(s.Annotations[annotationCount], 10, 32)
-	if err != nil {
-		return detail{}, nil // not the kubelet's
-	}
-	r.Detailed, r.Code, r.Reason, r.RestartCount = true, s.ExitCode, s.Reason, count
-	if s.FinishedAt > 0 {
-		r.Finished = time.Unix(0, s.FinishedAt)
-	}
-	if s.StartedAt > 0 {
-		r.Started = time.Unix(0, s.StartedAt)
-	}
-	return detail{record: r, log: s.LogPath}, nil
-}
-
 // report logs and counts verdicts that are new.
-func (a *agent) report(plan decide.Plan, known map[string]*pod) {
-	last := a.verdicts
-	a.verdicts = make(map[string]decide.Reason)
+func (a *agent) report(plan decide.Plan, l *look) {
+	last := maps.Clone(a.verdicts)
+	maps.DeleteFunc(a.verdicts, func(_ string, v verdict) bool { return l.lists(v.pod) })
 	for _, v := range plan.Verdicts {
 		old, ok := last[v.Record.ID]
 		if v.Reason == decide.ReasonRetry && a.dryRun && ok {
-			v.Reason = old
+			v.Reason = old.reason
 		}
-		a.verdicts[v.Record.ID] = v.Reason
-		if ok && old == v.Reason {
+		a.verdicts[v.Record.ID] = verdict{v.Record.Pod, v.Reason}
+		if ok && old.reason == v.Reason {
 			continue
 		}
-		p := known[v.Record.Pod]
+		p := l.pods[v.Record.Pod]
 		if v.Reason != decide.ReasonDue && v.Reason != decide.ReasonWaiting {
 			a.metrics.refused.WithLabelValues(string(v.Reason)).Inc()
 		}
@@ -350,9 +235,6 @@ func (a *agent) carryOut(ctx context.Context, plan decide.Plan, known map[string
 			continue
 		}
 		a.metrics.poked.Inc()
-		if seen := time.Now().Add(decide.Settle); a.next.IsZero() || seen.Before(a.next) {
-			a.next = seen // to remove the record
-		}
 	}
 	return changed
 }
@@ -383,7 +265,7 @@ func (a *agent) failed(what string, err error, about ...any) {
 
 // tellMistakes creates an Event for each mistake in an annotation, and tries again later
 // if that fails.
-func (a *agent) tellMistakes(ctx context.Context, pods []*pod) {
+func (a *agent) tellMistakes(ctx context.Context, pods map[string]*pod) {
 	known := make(map[string]bool)
 	for _, p := range pods {
 		if p.invalid == nil {

@@ -471,7 +471,7 @@ func TestCallsHaveDeadlines(t *testing.T) {
 		ctx := context.Background()
 		h.node.version(ctx)
 		h.node.exited(ctx)
-		h.node.sandboxes(ctx)
+		h.node.sandboxes(ctx, nil)
 		h.node.status(ctx, "x")
 		h.node.remove(ctx, "x")
 		h.node.poke(ctx, "box-uid-p", nil)
@@ -681,7 +681,7 @@ func TestMemoryEndsWithThePod(t *testing.T) {
 		h.runs("last", "run", 0)
 		h.exit("last", "run", 1, 0)
 		h.after(10 * time.Second)
-		for name, n := range map[string]int{"details": len(h.details), "images": len(h.images), "verdicts": len(h.verdicts), "looked": len(h.looked)} {
+		for name, n := range map[string]int{"details": len(h.details), "images": len(h.images), "verdicts": len(h.verdicts), "exited": len(h.last.exited)} {
 			if n > 1 {
 				t.Errorf("%d %s", n, name)
 			}

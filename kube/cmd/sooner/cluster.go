@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"sync"
 	"time"
@@ -36,9 +37,8 @@ type cluster struct {
 	rules  *decide.Rules // of all pods, or nil
 	wake   chan<- struct{}
 
-	mu      sync.Mutex
-	pods    map[types.UID]*pod
-	version int // grows with each change of a pod that is watched
+	mu   sync.Mutex
+	pods map[string]*pod
 }
 
 // restConfig returns the configuration in a file or, without one, that of a pod.
@@ -69,7 +69,7 @@ func newCluster(config *rest.Config, node string, rules *decide.Rules, wake chan
 	if err != nil {
 		return nil, err
 	}
-	return &cluster{client: client, node: node, rules: rules, wake: wake, pods: make(map[types.UID]*pod)}, nil
+	return &cluster{client: client, node: node, rules: rules, wake: wake, pods: make(map[string]*pod)}, nil
 }
 
 // watch starts to follow the node's pods and returns a function that reports whether
@@ -91,7 +91,7 @@ func (c *cluster) watch(ctx context.Context, failed func(error)) (synced func() 
 				o = unknown.Obj
 			}
 			if p, ok := o.(*corev1.Pod); ok {
-				c.replace(p.UID, nil)
+				c.replace(string(p.UID), nil)
 			}
 		},
 	})
@@ -107,12 +107,15 @@ func (c *cluster) set(p *corev1.Pod) {
 	if _, mirror := p.Annotations[annotationMirror]; mirror {
 		return // its manifest counts
 	}
-	c.replace(p.UID, newPod(p, c.rules))
+	c.mu.Lock()
+	old := c.pods[string(p.UID)]
+	c.mu.Unlock()
+	c.replace(string(p.UID), newPod(p, c.rules, old))
 }
 
 // replace sets the pod of a UID, and wakes the agent if the change matters to it. Most
 // updates of a pod's status do not, nor do pokes.
-func (c *cluster) replace(uid types.UID, p *pod) {
+func (c *cluster) replace(uid string, p *pod) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := c.pods[uid]
@@ -125,7 +128,6 @@ func (c *cluster) replace(uid types.UID, p *pod) {
 		c.pods[uid] = p
 	}
 	if old != nil && old.watched() || p != nil && (p.watched() || p.invalid != nil) {
-		c.version++
 		select {
 		case c.wake <- struct{}{}:
 		default:
@@ -133,15 +135,12 @@ func (c *cluster) replace(uid types.UID, p *pod) {
 	}
 }
 
-// list returns the pods, which must not be modified, and the version.
-func (c *cluster) list() ([]*pod, int) {
+// list returns the pods by UID. They must not be modified, and remain the same pointers
+// until they change.
+func (c *cluster) list() map[string]*pod {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]*pod, 0, len(c.pods))
-	for _, p := range c.pods {
-		all = append(all, p)
-	}
-	return all, c.version
+	return maps.Clone(c.pods)
 }
 
 // poke changes an annotation of a pod, so the kubelet looks at it.

@@ -209,7 +209,7 @@ func TestRestartNow(t *testing.T) {
 		hour := strings.ReplaceAll(secondAfter42, `"1s"`, `"1h"`)
 		h.crash("rules", "rules", 42, func(p *corev1.Pod) { p.Annotations[annotationRules] = hour })
 		now := h.crash("now", "now", 42, func(p *corev1.Pod) { p.Annotations[annotationNow] = "1" })
-		h.crash("plain", "plain", 42, nil)
+		plain := h.crash("plain", "plain", 42, nil)
 		h.after(time.Minute)
 		h.want()
 		h.now <- syscall.SIGUSR1
@@ -223,6 +223,57 @@ func TestRestartNow(t *testing.T) {
 		h.want("RemoveContainer rules", "RemoveContainer now")
 		h.after(time.Minute)
 		h.want("RemoveContainer rules", "RemoveContainer now")
+		plain = plain.DeepCopy()
+		plain.Annotations = map[string]string{annotationNow: "1"}
+		h.cluster.set(plain)
+		h.after(0)
+		h.want("RemoveContainer rules", "RemoveContainer now", "RemoveContainer plain")
+	})
+}
+
+// The annotation of a pod that was never of interest ends its wait, too.
+func TestRestartNowOfTheOnlyPod(t *testing.T) {
+	bubble(t, func(t *testing.T, h *host) {
+		h.connect()
+		h.start()
+		h.after(time.Minute)
+		p := h.crash("p", "p0", 42, nil)
+		h.after(time.Minute)
+		p = p.DeepCopy()
+		p.Annotations = map[string]string{annotationNow: "1"}
+		h.cluster.set(p)
+		h.after(0)
+		h.want("RemoveContainer p0")
+	})
+}
+
+// A look lists the pods that matter, unless there are many.
+func TestLooksListOnlyPodsThatMatter(t *testing.T) {
+	bubble(t, func(t *testing.T, h *host) {
+		h.connect()
+		rules := func(p *corev1.Pod) { p.Annotations[annotationRules] = secondAfter42 }
+		h.crash("other", "other0", 1, rules)
+		h.start()
+		h.after(10 * time.Second)
+		before := len(h.runtime.of("ListPodSandbox"))
+		h.crash("p", "p0", 42, rules)
+		h.after(5 * time.Second)
+		h.want("RemoveContainer p0")
+		looks := h.runtime.of("ListPodSandbox")[before:]
+		if len(looks) < 3 || slices.ContainsFunc(looks, func(call string) bool { return call != "ListPodSandbox uid-p" }) {
+			t.Errorf("looks %q", looks)
+		}
+		before = len(h.runtime.of("ListPodSandbox"))
+		for i := range mostListed + 1 {
+			h.crash(fmt.Sprint("q", i), fmt.Sprint("q", i), 42, rules)
+		}
+		h.after(5 * time.Second)
+		if n := len(h.runtime.of("RemoveContainer q")); n != mostListed+1 {
+			t.Errorf("%d removals", n)
+		}
+		if looks := h.runtime.of("ListPodSandbox")[before:]; !slices.Contains(looks, "ListPodSandbox") {
+			t.Errorf("looks %q", looks)
+		}
 	})
 }
 
@@ -257,23 +308,23 @@ func TestClusterPods(t *testing.T) {
 	}
 	p := crashed("p", "x", 42, time.Now())
 	c.set(p)
-	if all, version := c.list(); len(all) != 1 || version != 0 || woken() {
-		t.Errorf("a pod without annotations: %v, version %d", all, version)
+	if all := c.list(); len(all) != 1 || woken() {
+		t.Errorf("a pod without annotations: %v", all)
 	}
 	p = p.DeepCopy()
 	p.Annotations[annotationRules] = secondAfter42
 	c.set(p)
-	if all, version := c.list(); len(all) != 1 || version != 1 || !woken() {
-		t.Errorf("with rules: %v, version %d", all, version)
+	if all := c.list(); len(all) != 1 || !woken() {
+		t.Errorf("with rules: %v", all)
 	}
 	mirror := crashed("mirror", "y", 42, time.Now())
 	mirror.Annotations[annotationMirror], mirror.Annotations[annotationRules] = "", secondAfter42
 	c.set(mirror)
-	if all, version := c.list(); len(all) != 1 || version != 1 || woken() {
-		t.Errorf("a mirror pod: %v, version %d", all, version)
+	if all := c.list(); len(all) != 1 || woken() {
+		t.Errorf("a mirror pod: %v", all)
 	}
-	c.replace(p.UID, nil)
-	if all, version := c.list(); len(all) != 0 || version != 2 || !woken() {
-		t.Errorf("a pod that is gone: %v, version %d", all, version)
+	c.replace(string(p.UID), nil)
+	if all := c.list(); len(all) != 0 || !woken() {
+		t.Errorf("a pod that is gone: %v", all)
 	}
 }

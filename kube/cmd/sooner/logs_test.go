@@ -189,7 +189,7 @@ func TestRestartWithLogsThatStay(t *testing.T) {
 	asNobody(t, func() {
 		// The settle time, which a kubelet needs, is over.
 		h.turn(t.Context())
-		h.began, h.next = h.began.Add(-decide.Settle), time.Now()
+		h.began = h.began.Add(-decide.Settle)
 		if _, err := h.turn(t.Context()); err != nil {
 			t.Error(err)
 		}

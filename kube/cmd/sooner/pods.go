@@ -84,17 +84,20 @@ func slim(object any) (any, error) {
 }
 
 // newPod returns a pod with the rules of its annotation or, without one, those of all
-// pods.
-func newPod(p *corev1.Pod, all *decide.Rules) *pod {
+// pods. If the annotation is that of old, it is not parsed again. old may be nil.
+func newPod(p *corev1.Pod, all *decide.Rules, old *pod) *pod {
 	n := &pod{
 		namespace: p.Namespace, name: p.Name,
 		Pod: decide.Pod{UID: string(p.UID), Ended: ended(p), Now: p.Annotations[annotationNow], Rules: all},
 	}
 	if text, ok := p.Annotations[annotationRules]; ok {
-		n.text = text
-		if n.Rules, n.invalid = decide.ParseRules([]byte(text)); n.invalid != nil {
-			n.invalid = fmt.Errorf("annotation %s: %w", annotationRules, n.invalid)
-			n.Rules, n.Now = nil, ""
+		if n.text = text; old != nil && old.text == text && text != "" {
+			n.Rules, n.invalid = old.Rules, old.invalid
+		} else if n.Rules, n.invalid = decide.ParseRules([]byte(text)); n.invalid != nil {
+			n.Rules, n.invalid = nil, fmt.Errorf("annotation %s: %w", annotationRules, n.invalid)
+		}
+		if n.invalid != nil {
+			n.Now = ""
 		}
 	}
 	started := make(map[string]bool)
@@ -141,8 +144,8 @@ func ended(p *corev1.Pod) bool {
 }
 
 // newStaticPod returns a pod of a manifest. Its UID is that of its sandbox.
-func newStaticPod(p *corev1.Pod, all *decide.Rules, uid string) *pod {
-	n := newPod(p, all)
+func newStaticPod(p *corev1.Pod, all *decide.Rules, old *pod, uid string) *pod {
+	n := newPod(p, all, old)
 	n.UID, n.Static, n.Now = uid, true, ""
 	for i := range n.Containers {
 		c := &n.Containers[i]

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -111,8 +112,10 @@ func TestNewPod(t *testing.T) {
 		if tt.change != nil {
 			tt.change(p)
 		}
-		if got := newPod(p, tt.all); !reflect.DeepEqual(got, tt.want) {
-			t.Errorf("%s: %+v, want %+v", tt.name, *got, *tt.want)
+		for _, old := range []*pod{nil, newPod(p, tt.all, nil), {text: "other", Pod: decide.Pod{Rules: &decide.Rules{}}}, {invalid: errors.New("other")}} {
+			if got := newPod(p, tt.all, old); !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("%s after %+v: %+v, want %+v", tt.name, old, *got, *tt.want)
+			}
 		}
 	}
 }
@@ -128,7 +131,7 @@ func TestNewStaticPod(t *testing.T) {
 			Containers:     []corev1.Container{{Name: "c"}},
 		},
 	}
-	n := newStaticPod(p, nil, "of the sandbox")
+	n := newStaticPod(p, nil, nil, "of the sandbox")
 	if n.UID != "of the sandbox" || !n.Static || n.Now != "" || n.Rules == nil || n.folder() != "ns_p_of the sandbox" {
 		t.Errorf("%+v", n)
 	}
@@ -158,7 +161,10 @@ func TestMistakesInAnnotation(t *testing.T) {
 	} {
 		p := crashed("p", "x", 42, time.Now())
 		p.Annotations[annotationRules], p.Annotations[annotationNow] = text, "1"
-		n := newPod(p, rulesOf(t, secondAfter42))
+		n := newPod(p, rulesOf(t, secondAfter42), nil)
+		if again := newPod(p, nil, n); !reflect.DeepEqual(again, n) {
+			t.Errorf("%q: %+v in an update, want %+v", text, again, n)
+		}
 		if n.invalid == nil || !strings.HasPrefix(n.invalid.Error(), "annotation "+annotationRules+": ") || !strings.Contains(n.invalid.Error(), want) {
 			t.Errorf("%s: %v, want %q in it", text, n.invalid, want)
 		}
@@ -184,10 +190,10 @@ func samePod(t interface {
 	if !reflect.DeepEqual(again, object) || !reflect.DeepEqual(p, before) {
 		t.Fatalf("slim changes %+v", p)
 	}
-	if got, want := newPod(s, all), newPod(p, all); !reflect.DeepEqual(got, want) {
+	if got, want := newPod(s, all, nil), newPod(p, all, nil); !reflect.DeepEqual(got, want) {
 		t.Fatalf("slim %+v, whole %+v", *got, *want)
 	}
-	if got, want := newStaticPod(s, all, "u"), newStaticPod(p, all, "u"); !reflect.DeepEqual(got, want) {
+	if got, want := newStaticPod(s, all, nil, "u"), newStaticPod(p, all, nil, "u"); !reflect.DeepEqual(got, want) {
 		t.Fatalf("slim %+v, whole %+v", *got, *want)
 	}
 	if s.Namespace != p.Namespace || s.Name != p.Name || s.UID != p.UID || s.ResourceVersion != p.ResourceVersion {

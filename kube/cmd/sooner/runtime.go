@@ -91,10 +91,10 @@ func (n *node) containers(ctx context.Context, f *cri.ContainerFilter) ([]*cri.C
 	return list.GetContainers(), err
 }
 
-func (n *node) sandboxes(ctx context.Context) ([]*cri.PodSandbox, error) {
+func (n *node) sandboxes(ctx context.Context, labels map[string]string) ([]*cri.PodSandbox, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	list, err := n.client.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{})
+	list, err := n.client.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: labels}})
 	return list.GetItems(), err
 }
 

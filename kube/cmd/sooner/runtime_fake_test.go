@@ -168,14 +168,17 @@ func (f *fakeRuntime) Version(ctx context.Context, _ *cri.VersionRequest) (*cri.
 	return &cri.VersionResponse{RuntimeName: "fake", RuntimeVersion: "1.0"}, f.enter(ctx, "Version", "")
 }
 
-func (f *fakeRuntime) ListPodSandbox(ctx context.Context, _ *cri.ListPodSandboxRequest) (*cri.ListPodSandboxResponse, error) {
-	if err := f.enter(ctx, "ListPodSandbox", ""); err != nil {
+func (f *fakeRuntime) ListPodSandbox(ctx context.Context, in *cri.ListPodSandboxRequest) (*cri.ListPodSandboxResponse, error) {
+	if err := f.enter(ctx, "ListPodSandbox", in.GetFilter().GetLabelSelector()[labelPodUID]); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := &cri.ListPodSandboxResponse{}
 	for _, b := range f.boxes {
+		if uid, ok := in.GetFilter().GetLabelSelector()[labelPodUID]; ok && b.Labels[labelPodUID] != uid {
+			continue
+		}
 		r.Items = append(r.Items, &cri.PodSandbox{Id: b.Id, Metadata: b.Metadata, State: b.State, CreatedAt: b.CreatedAt, Labels: b.Labels})
 	}
 	return r, nil
@@ -202,6 +205,9 @@ func (f *fakeRuntime) ListContainers(ctx context.Context, in *cri.ListContainers
 	r := &cri.ListContainersResponse{}
 	for _, c := range f.records {
 		if want := in.GetFilter().GetState(); want != nil && want.State != c.status.State {
+			continue
+		}
+		if uid, ok := in.GetFilter().GetLabelSelector()[labelPodUID]; ok && c.status.Labels[labelPodUID] != uid {
 			continue
 		}
 		r.Containers = append(r.Containers, &cri.Container{

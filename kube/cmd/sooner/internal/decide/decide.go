@@ -80,11 +80,14 @@ type Observation struct {
 	Now     time.Time
 	Elapsed time.Duration // on a clock that is never set, from any start
 	// Pods are those known from the API server or from manifests. Sandboxes and Records
-	// are of one listing, and complete for each pod that has opted in.
+	// are of one listing, and complete for each pod that has opted in and was listed.
 	Pods      []Pod
 	Sandboxes []Sandbox
 	Records   []Record
-	End       bool // end all waits
+	// Listed holds the UIDs of the pods that were listed, or is nil if all were. The
+	// step decides only about them.
+	Listed map[string]bool
+	End    bool // end all waits, with all pods listed
 }
 
 // Plan is the result of a step.
@@ -92,10 +95,10 @@ type Plan struct {
 	Remove []Record // to be removed, with old logs
 	Poke   []Poke
 	Unpoke []string // ids of records named PokeName, to be removed
-	// Verdicts has one entry per exited container of the pods that have opted in.
+	// Verdicts has one entry per exited container of the listed pods that have opted in.
 	Verdicts []Verdict
 	// Next is the time until the next step, unless the node changes earlier. It is 0 if
-	// nothing is to be awaited.
+	// nothing is to be awaited. State.Due returns the pods that the step needs.
 	Next time.Duration
 }
 

@@ -365,12 +365,15 @@ func (w *world) start(p *simPod, c Container, count int64) {
 }
 
 // observe returns what the agent sees, with the exits that the API server shows it.
-func (w *world) observe(seen map[string]map[string]Shown) Observation {
-	o := Observation{Now: w.wall(), Elapsed: w.now}
+func (w *world) observe(seen map[string]map[string]Shown, listed map[string]bool) Observation {
+	o := Observation{Now: w.wall(), Elapsed: w.now, Listed: listed}
 	for _, p := range w.pods {
 		pod := p.Pod
 		pod.Shown = seen[p.UID]
 		o.Pods = append(o.Pods, pod)
+		if listed != nil && !listed[p.UID] {
+			continue
+		}
 		o.Sandboxes = append(o.Sandboxes, p.boxes...)
 		for _, r := range p.records {
 			record := r.Record

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -35,10 +36,13 @@ type State struct {
 	removed map[string]bool     // containers of static pods that wait for a record
 	tries   map[string]attempts // removals, by id
 	pokes   map[string]attempts // by container
+
+	next map[string]time.Duration // when a pod awaits a step, by UID
 }
 
 // sighting is the first observation of a record in its present state.
 type sighting struct {
+	pod               string
 	at                time.Duration
 	created, finished time.Time
 }
@@ -65,6 +69,7 @@ func NewState() *State {
 		removed: make(map[string]bool),
 		tries:   make(map[string]attempts),
 		pokes:   make(map[string]attempts),
+		next:    make(map[string]time.Duration),
 	}
 	r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{
 		Clock: s.clock,
@@ -94,6 +99,25 @@ type step struct {
 	boxes   map[string][]Sandbox // by pod
 }
 
+// Meet notes the value of the annotation restart-now of pods that are new. Only a later
+// change ends a wait. Step does the same for its pods.
+func (s *State) Meet(pod, now string) {
+	if _, known := s.now[pod]; !known {
+		s.now[pod] = now
+	}
+}
+
+// Due returns the UIDs of the pods that await a step at this time.
+func (s *State) Due(elapsed time.Duration) map[string]bool {
+	due := make(map[string]bool)
+	for uid, at := range s.next {
+		if elapsed >= at {
+			due[uid] = true
+		}
+	}
+	return due
+}
+
 // Step returns the plan for the instant of o.
 func (s *State) Step(o Observation) Plan {
 	s.clock.now = o.Now
@@ -104,19 +128,31 @@ func (s *State) Step(o Observation) Plan {
 	for _, b := range o.Sandboxes {
 		st.boxes[b.Pod] = append(st.boxes[b.Pod], b)
 	}
+	maps.DeleteFunc(s.next, func(uid string, _ time.Duration) bool { return st.listed(uid) })
 	st.sight()
 	for i := range o.Pods {
-		st.pod(&o.Pods[i])
+		if p := &o.Pods[i]; st.listed(p.UID) {
+			st.pod(p)
+		} else {
+			s.Meet(p.UID, p.Now)
+		}
 	}
 	st.forget()
+	for _, at := range s.next {
+		if d := max(at-o.Elapsed, time.Millisecond); st.plan.Next == 0 || d < st.plan.Next {
+			st.plan.Next = d
+		}
+	}
 	return st.plan
 }
 
-// again makes the next step follow within d.
-func (s *step) again(d time.Duration) {
-	d = max(d, time.Millisecond)
-	if s.plan.Next == 0 || d < s.plan.Next {
-		s.plan.Next = d
+func (s *step) listed(pod string) bool { return s.o.Listed == nil || s.o.Listed[pod] }
+
+// again makes the pod's next step follow within d.
+func (s *step) again(pod string, d time.Duration) {
+	at := s.o.Elapsed + max(d, time.Millisecond)
+	if next, ok := s.next[pod]; !ok || at < next {
+		s.next[pod] = at
 	}
 }
 
@@ -133,25 +169,26 @@ func (s *step) sight() {
 			delete(s.tries, r.ID)
 		}
 		if !ok || !first.created.Equal(r.Created) || !first.finished.Equal(r.Finished) {
-			first = sighting{s.o.Elapsed, r.Created, r.Finished}
+			first = sighting{r.Pod, s.o.Elapsed, r.Created, r.Finished}
 			s.seen[r.ID] = first
 		}
 		if !poke {
 			continue
 		}
 		if rest := first.at + Settle - s.o.Elapsed; rest > 0 {
-			s.again(rest)
-		} else if s.try(s.tries, r.ID) {
+			s.again(r.Pod, rest)
+		} else if s.try(s.tries, r.Pod, r.ID) {
 			s.plan.Unpoke = append(s.plan.Unpoke, r.ID)
 		}
 	}
 }
 
-// try reports whether a step may be repeated now, and if so counts the repetition.
-func (s *step) try(of map[string]attempts, id string) bool {
+// try reports whether a step of a pod may be repeated now, and if so counts the
+// repetition.
+func (s *step) try(of map[string]attempts, pod, id string) bool {
 	a := of[id]
 	if s.o.Elapsed < a.next {
-		s.again(a.next - s.o.Elapsed)
+		s.again(pod, a.next-s.o.Elapsed)
 		return false
 	}
 	wait := PokeEvery
@@ -160,7 +197,7 @@ func (s *step) try(of map[string]attempts, id string) bool {
 	}
 	wait = min(wait, PokeMax)
 	of[id] = attempts{a.n + 1, s.o.Elapsed + wait}
-	s.again(wait)
+	s.again(pod, wait)
 	return true
 }
 
@@ -183,8 +220,11 @@ func (s *step) pod(p *Pod) {
 		all := named(records, c.Name)
 		switch {
 		case len(all) == 0:
-			if ready && !p.Ended && s.awaits(p, c.Name) && s.try(s.pokes, k) {
+			if ready && !p.Ended && s.awaits(p, c.Name) && s.try(s.pokes, p.UID, k) {
 				s.plan.Poke = append(s.plan.Poke, Poke{Pod: p.UID, Container: c.Name, Sandbox: box, Static: p.Static})
+				if p.Static {
+					s.again(p.UID, Settle) // to remove the record
+				}
 			}
 			continue
 		case all[0].State != Exited:
@@ -198,7 +238,7 @@ func (s *step) pod(p *Pod) {
 		}
 		v := Verdict{Record: r}
 		v.Reason, v.Wait = s.judge(p, c, r, len(all), records, box, ready)
-		if v.Reason == ReasonDue && !s.try(s.tries, r.ID) {
+		if v.Reason == ReasonDue && !s.try(s.tries, p.UID, r.ID) {
 			v.Reason = ReasonRetry
 		}
 		switch v.Reason {
@@ -209,9 +249,9 @@ func (s *step) pod(p *Pod) {
 			}
 			delete(s.pokes, k)
 		case ReasonWaiting:
-			s.again(v.Wait)
+			s.again(p.UID, v.Wait)
 		case ReasonNotShown, ReasonOlder, ReasonSandbox, ReasonInit, ReasonUnread, ReasonLog:
-			s.again(Poll)
+			s.again(p.UID, Poll)
 		}
 		s.plan.Verdicts = append(s.plan.Verdicts, v)
 	}
@@ -389,6 +429,11 @@ func (s *step) forget() {
 		pods[p.UID] = true
 		for _, c := range p.Containers {
 			containers[key(p.UID, c.Name)] = true
+		}
+	}
+	for id, r := range s.seen {
+		if !s.listed(r.pod) {
+			records[id] = true
 		}
 	}
 	drop(s.seen, records)

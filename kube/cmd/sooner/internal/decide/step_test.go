@@ -15,9 +15,8 @@ import (
 type simAgent struct {
 	*world
 	state  *State
-	next   time.Duration // of the next step
 	seen   map[string]map[string]Shown
-	exits  map[string]bool
+	exits  map[string]string // the pods of the exited records
 	polled time.Duration
 	dies   bool // after the next removal
 }
@@ -26,34 +25,49 @@ func newSimAgent(w *world) *simAgent {
 	return &simAgent{world: w, state: NewState(), seen: map[string]map[string]Shown{}}
 }
 
-// poll takes a step if the exited records have changed, or if the last plan wants one.
+// poll takes a step for the pods whose exited records or statuses have changed, and for
+// those that await one.
 func (a *simAgent) poll(end bool) {
 	if a.now < a.polled && !end {
 		return
 	}
 	a.polled = a.now + Poll
-	changed := end
-	exits := map[string]bool{}
+	listed := a.state.Due(a.now)
+	exits := map[string]string{}
 	for _, p := range a.pods {
 		if !maps.Equal(a.seen[p.UID], p.shown) {
-			a.seen[p.UID], changed = maps.Clone(p.shown), true
+			a.seen[p.UID], listed[p.UID] = maps.Clone(p.shown), true
 		}
 		for _, r := range p.records {
 			if r.State == Exited {
-				exits[r.ID] = true
+				exits[r.ID] = p.UID
 			}
 		}
 	}
-	if changed = changed || !maps.Equal(exits, a.exits); !changed && (a.next == 0 || a.now < a.next) {
+	for _, p := range a.pods {
+		of := func(exits map[string]string) map[string]string {
+			exits = maps.Clone(exits)
+			maps.DeleteFunc(exits, func(_, uid string) bool { return uid != p.UID })
+			return exits
+		}
+		if !maps.Equal(of(exits), of(a.exits)) {
+			listed[p.UID] = true
+		}
+	}
+	switch {
+	case end || a.exits == nil:
+		listed = nil
+	case len(listed) == 0:
 		return
+	case a.draw(20) == 0:
+		listed = nil
 	}
 	a.exits = exits
-	o := a.observe(a.seen)
+	o := a.observe(a.seen, listed)
 	o.End = end
 	plan := a.state.Step(o)
-	a.next = 0
-	if plan.Next > 0 {
-		a.next = a.now + plan.Next
+	if due := a.state.Due(a.now); len(due) > 0 {
+		a.t.Fatalf("pods %v await another step at once", due)
 	}
 	a.carryOut(plan)
 }
@@ -84,7 +98,7 @@ func (a *simAgent) carryOut(plan Plan) {
 		if a.dies {
 			a.dies = false
 			a.kinds["agent dies after a removal"]++
-			a.state, a.next = NewState(), 0
+			a.state, a.exits = NewState(), nil
 			return
 		}
 	}
@@ -198,7 +212,7 @@ func (a *simAgent) fault() (end bool) {
 		a.skew += time.Duration(a.draw(7200)-3600) * time.Second
 	case 1:
 		a.kinds["agent restarts"]++
-		a.state, a.next, a.exits = NewState(), 0, nil
+		a.state, a.exits = NewState(), nil
 	case 2:
 		a.kinds["kubelet restarts"]++
 		a.up = false

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/restartkit/restart/kube/cmd/sooner/internal/decide"
+)
+
+const (
+	// mostListed is the number of pods up to which the runtime lists each of them.
+	// Otherwise it lists all of the node, of which there are about 110.
+	mostListed = 8
+	// fullEvery is the longest time between a look at all pods and another look.
+	fullEvery = time.Minute
+)
+
+// look is what the agent knows in a turn.
+type look struct {
+	pods   map[string]*pod        // by UID
+	static map[string]*corev1.Pod // by namespace and name
+	exited map[string]string      // the pod's UID, by the container's id
+	listed map[string]bool        // UIDs, or nil if the look is at all pods
+}
+
+func (l *look) watched() bool {
+	for _, p := range l.pods {
+		if p.watched() {
+			return true
+		}
+	}
+	return false
+}
+
+// pod returns a pod, or nil. l may be nil.
+func (l *look) pod(uid string) *pod {
+	if l == nil {
+		return nil
+	}
+	return l.pods[uid]
+}
+
+func (l *look) lists(uid string) bool { return l.listed == nil || l.listed[uid] }
+
+// wants reports whether anything has changed since the last look, or is due, and sets
+// the pods to be listed.
+func (a *agent) wants(l *look) bool {
+	if a.last == nil || a.ending || a.replaced {
+		return true
+	}
+	l.listed = a.state.Due(time.Since(a.began))
+	for uid := range differing(l.pods, a.last.pods) {
+		p, old := l.pods[uid], a.last.pods[uid]
+		if p != nil && p.watched() || old != nil && old.watched() && !old.Static {
+			l.listed[uid] = true
+		}
+	}
+	for id := range differing(l.exited, a.last.exited) {
+		uid := l.exited[id] + a.last.exited[id] // one is empty
+		if p := l.pods[uid]; len(l.static) > 0 || p != nil && p.watched() {
+			l.listed[uid] = true
+		}
+	}
+	if len(l.listed) == 0 {
+		return false
+	}
+	if len(l.listed) > mostListed || len(l.static) > 0 || time.Since(a.full) >= fullEvery {
+		l.listed = nil
+	}
+	return true
+}
+
+// differing returns the keys that only one of the maps has, or whose values differ.
+func differing[K, V comparable](a, b map[K]V) map[K]bool {
+	keys := make(map[K]bool)
+	for k, v := range a {
+		if other, ok := b[k]; !ok || other != v {
+			keys[k] = true
+		}
+	}
+	for k := range b {
+		if _, ok := a[k]; !ok {
+			keys[k] = true
+		}
+	}
+	return keys
+}
+
+// look lists the pods and decides.
+func (a *agent) look(ctx context.Context, l *look) (decide.Plan, error) {
+	boxes, containers, err := a.list(ctx, l.listed)
+	if err != nil {
+		return decide.Plan{}, err
+	}
+	o := decide.Observation{Now: time.Now().Round(0), Elapsed: time.Since(a.began), Listed: l.listed, End: a.ending}
+	for _, b := range boxes {
+		uid := b.Labels[labelPodUID]
+		o.Sandboxes = append(o.Sandboxes, decide.Sandbox{
+			ID: b.Id, Pod: uid, Created: time.Unix(0, b.CreatedAt), Ready: b.State == cri.PodSandboxState_SANDBOX_READY,
+		})
+		if p := l.static[b.Labels[labelPodNamespace]+"/"+b.Labels[labelPodName]]; p != nil && l.pods[uid] == nil {
+			l.pods[uid] = newStaticPod(p, a.rules, a.last.pod(uid), uid)
+		}
+	}
+	if o.Records, err = a.records(ctx, containers, l); err != nil {
+		return decide.Plan{}, err
+	}
+	for _, p := range l.pods {
+		o.Pods = append(o.Pods, p.Pod)
+	}
+	if l.listed == nil {
+		a.full = time.Now()
+	}
+	return a.state.Step(o), nil
+}
+
+// list returns the sandboxes and containers of some pods or, if uids is nil, of all.
+func (a *agent) list(ctx context.Context, uids map[string]bool) (boxes []*cri.PodSandbox, containers []*cri.Container, err error) {
+	selectors := []map[string]string{nil}
+	if uids != nil {
+		selectors = nil
+	}
+	for uid := range uids {
+		selectors = append(selectors, map[string]string{labelPodUID: uid})
+	}
+	for _, labels := range selectors {
+		b, err := a.node.sandboxes(ctx, labels)
+		if err != nil {
+			return nil, nil, err
+		}
+		c, err := a.node.containers(ctx, &cri.ContainerFilter{LabelSelector: labels})
+		if err != nil {
+			return nil, nil, err
+		}
+		boxes, containers = append(boxes, b...), append(containers, c...)
+	}
+	return boxes, containers, nil
+}
+
+// detail is the status of an exited container, and the path of its log.
+type detail struct {
+	pod    string
+	record decide.Record
+	log    string
+	failed bool // the runtime cannot tell the status
+}
+
+// records converts containers, with the statuses of exited ones of watched pods.
+func (a *agent) records(ctx context.Context, containers []*cri.Container, l *look) ([]decide.Record, error) {
+	var records []decide.Record
+	seen := make(map[string]bool)
+	for _, c := range containers {
+		r := decide.Record{
+			ID: c.Id, Sandbox: c.PodSandboxId, Pod: c.Labels[labelPodUID], Name: c.Labels[labelContainer],
+			State: stateOf(c.State), Created: time.Unix(0, c.CreatedAt),
+		}
+		if p := l.pods[r.Pod]; r.State == decide.Exited && p != nil && p.watched() {
+			d, ok := a.details[c.Id]
+			if !ok || !d.record.Created.Equal(r.Created) || !d.record.Detailed {
+				told := d.failed
+				var err error
+				if d, err = a.detail(ctx, r); silent(err) {
+					return nil, err
+				}
+				if d.failed = err != nil; d.failed && !told {
+					a.failed("status", err, "pod", p, "container", r.Name)
+				}
+			}
+			d.pod = r.Pod
+			a.details[c.Id] = d
+			seen[c.Id] = true
+			if d.record.Detailed {
+				r = d.record
+				r.NextCount = nextCount(d.log)
+			}
+			if p.Static {
+				a.images[r.Pod+"/"+r.Name] = c.Image
+			}
+		}
+		records = append(records, r)
+	}
+	maps.DeleteFunc(a.details, func(id string, d detail) bool { return !seen[id] && l.lists(d.pod) })
+	maps.DeleteFunc(a.images, func(container string, _ *cri.ImageSpec) bool {
+		uid, _, _ := strings.Cut(container, "/")
+		return l.pods[uid] == nil
+	})
+	return records, nil
+}
+
+func stateOf(s cri.ContainerState) decide.RecordState {
+	switch s {
+	case cri.ContainerState_CONTAINER_CREATED:
+		return decide.Created
+	case cri.ContainerState_CONTAINER_RUNNING:
+		return decide.Running
+	case cri.ContainerState_CONTAINER_EXITED:
+		return decide.Exited
+	}
+	return decide.Unknown
+}
+
+// detail reads the status of an exited container. It is not Detailed if the container is
+// gone, runs again, or is another one with the same id.
+func (a *agent) detail(ctx context.Context, r decide.Record) (detail, error) {
+	s, err := a.node.status(ctx, r.ID)
+	if err != nil || s == nil || s.State != cri.ContainerState_CONTAINER_EXITED || s.CreatedAt != r.Created.UnixNano() {
+		return detail{}, err
+	}
+	count, err := strconv.ParseInt(s.Annotations[annotationCount], 10, 32)
+	if err != nil {
+		return detail{}, nil // not the kubelet's
+	}
+	r.Detailed, r.Code, r.Reason, r.RestartCount = true, s.ExitCode, s.Reason, count
+	if s.FinishedAt > 0 {
+		r.Finished = time.Unix(0, s.FinishedAt)
+	}
+	if s.StartedAt > 0 {
+		r.Started = time.Unix(0, s.StartedAt)
+	}
+	return detail{record: r, log: s.LogPath}, nil
+}
