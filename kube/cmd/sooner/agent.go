@@ -33,6 +33,7 @@ type agent struct {
 	state    *decide.State
 	last     *look     // the last one, nil before the first
 	full     time.Time // of the last look at all pods
+	polled   time.Time // when the exited containers were listed
 	awaits   bool      // the state awaits a step
 	ending   bool      // all waits
 	replaced bool      // manifests, since the last look
@@ -113,10 +114,10 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// turn lists the exited containers and, if anything matters, looks at the pods that do.
+// turn looks at the pods that matter, if any does.
 // It reports whether the next turn should follow at once.
 func (a *agent) turn(ctx context.Context) (again bool, err error) {
-	l := &look{pods: a.pods(), exited: make(map[string]string)}
+	l := &look{pods: a.pods()}
 	var changed bool
 	if l.static, changed, err = a.manifests.read(); err != nil {
 		a.metrics.errors.WithLabelValues("manifests").Inc()
@@ -134,12 +135,8 @@ func (a *agent) turn(ctx context.Context) (again bool, err error) {
 		a.ending = false // nothing waits
 		return false, nil
 	}
-	exited, err := a.node.exited(ctx)
-	if err != nil {
+	if err := a.poll(ctx, l); err != nil {
 		return false, err
-	}
-	for _, c := range exited {
-		l.exited[c.Id] = c.Labels[labelPodUID]
 	}
 	if !a.wants(l) {
 		return false, nil
@@ -153,7 +150,10 @@ func (a *agent) turn(ctx context.Context) (again bool, err error) {
 	if a.dryRun {
 		return false, nil
 	}
-	return a.carryOut(ctx, plan, l.pods), nil
+	if again = a.carryOut(ctx, plan, l.pods); again {
+		a.polled = time.Time{}
+	}
+	return again, nil
 }
 
 // pods returns the pods by UID.

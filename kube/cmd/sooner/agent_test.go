@@ -443,6 +443,7 @@ func TestRuntimeRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
+	h.polled = time.Time{}
 	if _, err := h.turn(t.Context()); status.Code(err) != codes.Unavailable {
 		t.Fatalf("without a runtime: %v", err)
 	}

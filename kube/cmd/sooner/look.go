@@ -48,6 +48,24 @@ func (l *look) pod(uid string) *pod {
 
 func (l *look) lists(uid string) bool { return l.listed == nil || l.listed[uid] }
 
+// poll lists the exited containers, if a turn has not done so a moment ago.
+func (a *agent) poll(ctx context.Context, l *look) error {
+	if a.last != nil && !a.ending && time.Since(a.polled) < decide.Poll {
+		l.exited = a.last.exited
+		return nil
+	}
+	exited, err := a.node.exited(ctx)
+	if err != nil {
+		return err
+	}
+	l.exited = make(map[string]string, len(exited))
+	for _, c := range exited {
+		l.exited[c.Id] = c.Labels[labelPodUID]
+	}
+	a.polled = time.Now()
+	return nil
+}
+
 // wants reports whether anything has changed since the last look, or is due, and sets
 // the pods to be listed.
 func (a *agent) wants(l *look) bool {

@@ -250,7 +250,11 @@ func (s *step) pod(p *Pod) {
 			delete(s.pokes, k)
 		case ReasonWaiting:
 			s.again(p.UID, v.Wait)
-		case ReasonNotShown, ReasonOlder, ReasonSandbox, ReasonInit, ReasonUnread, ReasonLog:
+		case ReasonNotShown:
+			if p.Static {
+				s.again(p.UID, s.seen[r.ID].at+Settle-s.o.Elapsed)
+			}
+		case ReasonSandbox, ReasonInit, ReasonUnread, ReasonLog:
 			s.again(p.UID, Poll)
 		}
 		s.plan.Verdicts = append(s.plan.Verdicts, v)
