@@ -150,10 +150,7 @@ func (a *agent) turn(ctx context.Context) (again bool, err error) {
 	if a.dryRun {
 		return false, nil
 	}
-	if again = a.carryOut(ctx, plan, l.pods); again {
-		a.polled = time.Time{}
-	}
-	return again, nil
+	return a.carryOut(ctx, plan, l.pods), nil
 }
 
 // pods returns the pods by UID.

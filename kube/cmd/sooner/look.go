@@ -19,6 +19,8 @@ const (
 	mostListed = 8
 	// fullEvery is the longest time between a look at all pods and another look.
 	fullEvery = time.Minute
+	// shownEvery is the time between two lists of exited containers without static pods.
+	shownEvery = 10 * time.Second
 )
 
 // look is what the agent knows in a turn.
@@ -48,9 +50,14 @@ func (l *look) pod(uid string) *pod {
 
 func (l *look) lists(uid string) bool { return l.listed == nil || l.listed[uid] }
 
-// poll lists the exited containers, if a turn has not done so a moment ago.
+// poll lists the exited containers, if a turn has not done so a moment ago. The exits of
+// other pods than static ones matter only once the API server shows them.
 func (a *agent) poll(ctx context.Context, l *look) error {
-	if a.last != nil && !a.ending && time.Since(a.polled) < decide.Poll {
+	every := shownEvery
+	if len(l.static) > 0 {
+		every = decide.Poll
+	}
+	if a.last != nil && !a.ending && time.Since(a.polled) < every {
 		l.exited = a.last.exited
 		return nil
 	}

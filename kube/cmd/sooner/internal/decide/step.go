@@ -150,7 +150,7 @@ func (s *step) listed(pod string) bool { return s.o.Listed == nil || s.o.Listed[
 
 // again makes the pod's next step follow within d.
 func (s *step) again(pod string, d time.Duration) {
-	at := s.o.Elapsed + max(d, time.Millisecond)
+	at := s.o.Elapsed + d
 	if next, ok := s.next[pod]; !ok || at < next {
 		s.next[pod] = at
 	}
@@ -244,6 +244,7 @@ func (s *step) pod(p *Pod) {
 		switch v.Reason {
 		case ReasonDue:
 			s.plan.Remove = append(s.plan.Remove, r)
+			s.again(p.UID, 0) // to poke
 			if p.Static {
 				s.removed[k] = true
 			}
@@ -254,7 +255,7 @@ func (s *step) pod(p *Pod) {
 			if p.Static {
 				s.again(p.UID, s.seen[r.ID].at+Settle-s.o.Elapsed)
 			}
-		case ReasonSandbox, ReasonInit, ReasonUnread, ReasonLog:
+		case ReasonOlder, ReasonSandbox, ReasonInit, ReasonUnread, ReasonLog:
 			s.again(p.UID, Poll)
 		}
 		s.plan.Verdicts = append(s.plan.Verdicts, v)

@@ -25,8 +25,8 @@ func newSimAgent(w *world) *simAgent {
 	return &simAgent{world: w, state: NewState(), seen: map[string]map[string]Shown{}}
 }
 
-// poll takes a step for the pods whose exited records or statuses have changed, and for
-// those that await one.
+// poll takes a step for the static pods whose exited records have changed, the other pods
+// whose statuses have, and those that await one.
 func (a *simAgent) poll(end bool) {
 	if a.now < a.polled && !end {
 		return
@@ -50,7 +50,7 @@ func (a *simAgent) poll(end bool) {
 			maps.DeleteFunc(exits, func(_, uid string) bool { return uid != p.UID })
 			return exits
 		}
-		if !maps.Equal(of(exits), of(a.exits)) {
+		if p.Static && !maps.Equal(of(exits), of(a.exits)) {
 			listed[p.UID] = true
 		}
 	}
@@ -66,7 +66,7 @@ func (a *simAgent) poll(end bool) {
 	o := a.observe(a.seen, listed)
 	o.End = end
 	plan := a.state.Step(o)
-	if due := a.state.Due(a.now); len(due) > 0 {
+	if due := a.state.Due(a.now); len(due) > 0 && len(plan.Remove) == 0 {
 		a.t.Fatalf("pods %v await another step at once", due)
 	}
 	a.carryOut(plan)
