@@ -29,7 +29,7 @@ const (
 
 func main() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50) // it allocates little, and every node runs it: TestCost
+		debug.SetGCPercent(25) // it allocates little, and every node runs it: TestCost
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once

@@ -73,7 +73,11 @@ func TestExemptExitsRestartSooner(t *testing.T) {
 	for _, name := range []string{"exempt-0", "exempt-1", "exempt-2", "exempt-3", "mixed", "twin"} {
 		countsWithoutGap(t, name, seen.of(name+"/c"))
 		logs, err := filepath.Glob(filepath.Join(filepath.Dir(env.Node().Manifests()), "pod-logs", "default_"+name+"_*", "c", "*.log"))
-		if err != nil || len(logs) == 0 || len(logs) > 2 {
+		most := 2
+		if name == "mixed" {
+			most = 3 // the kubelet removes no log at the exits that are not exempt
+		}
+		if err != nil || len(logs) == 0 || len(logs) > most {
 			t.Errorf("%s: logs %v, %v", name, logs, err)
 		}
 	}
