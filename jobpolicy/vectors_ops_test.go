@@ -1,7 +1,6 @@
 package jobpolicy
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,10 +25,10 @@ func opsKinds() map[string]vectors.Kind {
 		"kept_pods":       {Run: keptPodsVector},
 		"next_counts":     {Run: nextCountsVector},
 		"pending":         {Run: pendingVector},
-		"duplicates":      {Run: duplicatesVector, Normal: podContents},
+		"duplicates":      {Run: duplicatesVector, Normal: vectors.PodContents},
 		"generate_name":   {Run: generateNameVector},
 		"failure_count":   {Run: failureCountVector},
-		"overlap":         {Run: overlapVector, Normal: isError},
+		"overlap":         {Run: overlapVector, Normal: vectors.IsError},
 		"finished_counts": {Run: finishedCountsVector},
 	}
 }
@@ -310,7 +309,7 @@ func duplicatesVector(c *vectors.Case) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := rawPods(c)
+	raw, err := vectors.RawPods(c)
 	if err != nil {
 		return nil, err
 	}
@@ -319,80 +318,12 @@ func duplicatesVector(c *vectors.Case) (any, error) {
 		all := []string{}
 		for _, v := range views {
 			i := slices.Index(p.in.Pods, v.Pod)
-			all = append(all, podContent(raw[i]))
+			all = append(all, vectors.PodContent(raw[i]))
 		}
 		slices.Sort(all)
 		return all
 	}
 	return map[string]any{"remove": contents(remove), "keep": contents(keep)}, nil
-}
-
-func rawPods(c *vectors.Case) ([]map[string]any, error) {
-	var in struct {
-		Pods []map[string]any `json:"pods"`
-	}
-	err := c.Decode(&in)
-	return in.Pods, err
-}
-
-// podContent is a pod's content without its name. Of two pods with equal content,
-// either may be deleted.
-func podContent(pod map[string]any) string {
-	content := map[string]any{}
-	for name, value := range pod {
-		if name != "uid" && name != "id" && name != "name" {
-			content[name] = value
-		}
-	}
-	return vectors.Text(content)
-}
-
-// podContents replaces the pods listed in a wanted outcome, by UID, by position or in
-// full, with sorted lists of their contents.
-func podContents(c *vectors.Case, want any) (any, error) {
-	raw, err := rawPods(c)
-	if err != nil {
-		return nil, err
-	}
-	lists, ok := want.(map[string]any)
-	if !ok {
-		return nil, errors.New("want is no object")
-	}
-	out := map[string]any{}
-	for name, list := range lists {
-		items, ok := list.([]any)
-		if !ok {
-			return nil, fmt.Errorf("want.%s is no list", name)
-		}
-		all := []string{}
-		for _, item := range items {
-			switch item := item.(type) {
-			case map[string]any:
-				all = append(all, podContent(item))
-				continue
-			case json.Number:
-				i, err := strconv.Atoi(item.String())
-				if err != nil || i < 0 || i >= len(raw) {
-					return nil, fmt.Errorf("want.%s: no pod %s", name, item)
-				}
-				all = append(all, podContent(raw[i]))
-				continue
-			}
-			i := slices.IndexFunc(raw, func(p map[string]any) bool { return p["uid"] == item || p["id"] == item || p["name"] == item })
-			if text, ok := item.(string); i < 0 && ok {
-				if n, err := strconv.Atoi(strings.TrimLeft(text, "#pod-")); err == nil && n < len(raw) {
-					i = n
-				}
-			}
-			if i < 0 {
-				return nil, fmt.Errorf("want.%s: no pod %v", name, item)
-			}
-			all = append(all, podContent(raw[i]))
-		}
-		slices.Sort(all)
-		out[name] = all
-	}
-	return out, nil
 }
 
 func generateNameVector(c *vectors.Case) (any, error) {
@@ -435,9 +366,6 @@ func overlaps(completed, failed string, completions int32) bool {
 		return e.Field == "status.failedIndexes" && strings.HasSuffix(e.Detail, "is in completedIndexes too")
 	})
 }
-
-// isError compares only whether an error occurred.
-func isError(_ *vectors.Case, want any) (any, error) { return want != nil, nil }
 
 func finishedCountsVector(c *vectors.Case) (any, error) {
 	var in opsInput
