@@ -33,42 +33,8 @@ func opsKinds() map[string]vectors.Kind {
 	}
 }
 
-// opsInput is the union of the kinds' inputs.
-type opsInput struct {
-	Completions        int32                      `json:"completions"`
-	Limit              *int32                     `json:"limit"`
-	Policy             *shape.Policy              `json:"policy"`
-	Replacement        batch.PodReplacementPolicy `json:"replacement"`
-	Pods               []*shape.Pod               `json:"pods"`
-	Pod                *shape.Pod                 `json:"pod"`
-	Replaced           *shape.Pod                 `json:"replaced"`
-	Untracking         []string                   `json:"untracking"`
-	Previous           *string                    `json:"previous"`
-	Count              int                        `json:"count"`
-	Active             []*string                  `json:"active"`
-	Terminating        []*string                  `json:"terminating"`
-	Succeeded          string                     `json:"succeeded"`
-	Failed             *string                    `json:"failed"`
-	Name               string                     `json:"name"`
-	Index              int                        `json:"index"`
-	Raw                *string                    `json:"raw"`
-	Completed          string                     `json:"completed"`
-	StatusSucceeded    int32                      `json:"status_succeeded"`
-	StatusFailed       int32                      `json:"status_failed"`
-	UncountedSucceeded []string                   `json:"uncounted_succeeded"`
-	UncountedFailed    []string                   `json:"uncounted_failed"`
-}
-
-// job is an Indexed Job with the input's limits.
-func (in *opsInput) job() *batch.Job {
-	return &batch.Job{Spec: batch.JobSpec{
-		CompletionMode: batch.IndexedCompletion, Completions: &in.Completions, BackoffLimitPerIndex: in.Limit,
-		PodFailurePolicy: in.Policy.Batch(), PodReplacementPolicy: in.Replacement,
-	}}
-}
-
-// pass reads a Job and its pods, some still with a removed finalizer.
-func (in *opsInput) pass(job *batch.Job) (*view, error) {
+// passOf reads a Job and its pods, some still with a removed finalizer.
+func passOf(in *shape.Ops, job *batch.Job) (*view, error) {
 	pods, err := shape.Pods(in.Pods, time.Unix(0, 0))
 	if err != nil {
 		return nil, err
@@ -128,15 +94,15 @@ func printIntervals(intervals []vectorInterval) string {
 }
 
 func succeededVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	job := in.job()
+	job := in.Job()
 	if in.Previous != nil {
 		job.Status.CompletedIndexes = *in.Previous
 	}
-	p, err := in.pass(job)
+	p, err := passOf(&in, job)
 	if err != nil {
 		return nil, err
 	}
@@ -159,13 +125,13 @@ func succeededVector(c *vectors.Case) (any, error) {
 }
 
 func failedVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	job := in.job()
+	job := in.Job()
 	job.Status.FailedIndexes = in.Previous
-	p, err := in.pass(job)
+	p, err := passOf(&in, job)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +164,7 @@ func failedVector(c *vectors.Case) (any, error) {
 }
 
 func indexFailedVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
@@ -211,7 +177,7 @@ func indexFailedVector(c *vectors.Case) (any, error) {
 		c.Exclude("a condition pattern without status, which the API server would have set to True")
 	}
 	in.Completions = 1 << 20
-	p, err := observe(Engine{}, Input{Job: in.job(), Pods: []*batch.Pod{pod}})
+	p, err := observe(Engine{}, Input{Job: in.Job(), Pods: []*batch.Pod{pod}})
 	if err != nil {
 		return nil, err
 	}
@@ -226,11 +192,11 @@ func indexFailedVector(c *vectors.Case) (any, error) {
 }
 
 func keptPodsVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	p, err := in.pass(in.job())
+	p, err := passOf(&in, in.Job())
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +216,7 @@ func keptPodsVector(c *vectors.Case) (any, error) {
 }
 
 func nextCountsVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
@@ -270,14 +236,14 @@ func nextCountsVector(c *vectors.Case) (any, error) {
 }
 
 func pendingVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if in.Failed != nil {
 		in.Limit = pointer[int32](1)
 	}
-	job := in.job()
+	job := in.Job()
 	job.Status.CompletedIndexes, job.Status.FailedIndexes = in.Succeeded, in.Failed
 	for i, list := range [][]*string{in.Active, in.Terminating} {
 		for n, text := range list {
@@ -288,7 +254,7 @@ func pendingVector(c *vectors.Case) (any, error) {
 			in.Pods = append(in.Pods, pod)
 		}
 	}
-	p, err := in.pass(job)
+	p, err := passOf(&in, job)
 	if err != nil {
 		return nil, err
 	}
@@ -301,11 +267,11 @@ func pendingVector(c *vectors.Case) (any, error) {
 }
 
 func duplicatesVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	p, err := in.pass(in.job())
+	p, err := passOf(&in, in.Job())
 	if err != nil {
 		return nil, err
 	}
@@ -327,7 +293,7 @@ func duplicatesVector(c *vectors.Case) (any, error) {
 }
 
 func generateNameVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
@@ -335,7 +301,7 @@ func generateNameVector(c *vectors.Case) (any, error) {
 }
 
 func failureCountVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
@@ -347,7 +313,7 @@ func failureCountVector(c *vectors.Case) (any, error) {
 }
 
 func overlapVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
@@ -368,7 +334,7 @@ func overlaps(completed, failed string, completions int32) bool {
 }
 
 func finishedCountsVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
@@ -379,7 +345,7 @@ func finishedCountsVector(c *vectors.Case) (any, error) {
 			UncountedTerminatedPods: &batch.UncountedTerminatedPods{Succeeded: in.UncountedSucceeded, Failed: in.UncountedFailed},
 		},
 	}
-	p, err := in.pass(job)
+	p, err := passOf(&in, job)
 	if err != nil {
 		return nil, err
 	}
