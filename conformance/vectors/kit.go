@@ -50,7 +50,7 @@ var notAsked = []string{
 // Compare compares a program's answer, as returned by Tree, with the wanted outcome. It
 // returns the differences and the number of fields compared.
 func (c *Case) Compare(got any) (differences []string, compared int) {
-	want, err := c.normal(c.Want)
+	want, err := c.normal(unprefixed(c.Want))
 	if err == nil {
 		got, err = c.normal(got)
 	}
@@ -65,6 +65,20 @@ func (c *Case) Compare(got any) (differences []string, compared int) {
 		differences = []string{"nothing was compared"}
 	}
 	return differences, compared
+}
+
+// unprefixed returns the fields of an outcome such as want_ms by the names that they
+// have in an answer, such as ms.
+func unprefixed(want any) any {
+	fields, ok := want.(map[string]any)
+	if !ok {
+		return want
+	}
+	named := map[string]any{}
+	for name, value := range fields {
+		named[strings.TrimPrefix(name, "want_")] = value
+	}
+	return named
 }
 
 // normal returns an outcome, wanted or of an answer, in the form in which outcomes of
