@@ -133,7 +133,7 @@ func indexFailed(in bookkeeping) (any, error) {
 	plan, _, err := in.plan(in.Job())
 	podFailed, failed := false, false
 	for _, d := range plan.Decisions {
-		podFailed, failed = true, d.IndexFailed
+		podFailed, failed = in.Pod.Phase != batch.PodSucceeded, d.IndexFailed
 	}
 	return map[string]any{"pod_failed": podFailed, "index_failed": failed}, err
 }

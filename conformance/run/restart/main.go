@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 
@@ -19,48 +18,37 @@ func main() {
 
 func kinds() serve.Kinds {
 	return serve.Kinds{
-		"restartdelay/crashloop":  answer(crashLoop),
-		"restartdelay/retry":      answer(retry),
-		"backoffrecord":           answer(streak),
-		"finishtime":              answer(finishTime),
-		"remaining/global":        answer(remaining),
-		"remaining/per_index":     answer(remainingPerIndex),
-		"remaining/ready_indexes": answer(readyIndexes),
+		"restartdelay/crashloop":  serve.Answer(crashLoop),
+		"restartdelay/retry":      serve.Answer(retry),
+		"backoffrecord":           serve.Answer(streak),
+		"finishtime":              serve.Answer(finishTime),
+		"remaining/global":        serve.Answer(remaining),
+		"remaining/per_index":     serve.Answer(remainingPerIndex),
+		"remaining/ready_indexes": serve.Answer(readyIndexes),
 
-		"indexset_parse/strict":  answer(parse),
-		"indexset_parse/lenient": answer(parseLenient),
-		"indexset_parse/format":  answer(format),
-		"indexset_ops/has":       answer(has),
-		"indexset_ops/union":     answer(union),
+		"indexset_parse/strict":  serve.Answer(parse),
+		"indexset_parse/lenient": serve.Answer(parseLenient),
+		"indexset_parse/format":  serve.Answer(format),
+		"indexset_ops/has":       serve.Answer(has),
+		"indexset_ops/union":     serve.Answer(union),
 
-		"indexset_ops/succeeded":       answer(succeeded),
-		"indexset_ops/failed":          answer(failed),
-		"indexset_ops/index_failed":    answer(indexFailed),
-		"indexset_ops/kept_pods":       answer(keptPods),
-		"indexset_ops/next_counts":     answer(nextCounts),
-		"indexset_ops/pending":         answer(pending),
-		"indexset_ops/duplicates":      answer(duplicates),
-		"indexset_ops/generate_name":   answer(generateName),
-		"indexset_ops/failure_count":   answer(failureCount),
-		"indexset_ops/overlap":         answer(overlap),
-		"indexset_ops/finished_counts": answer(finishedCounts),
+		"indexset_ops/succeeded":       serve.Answer(succeeded),
+		"indexset_ops/failed":          serve.Answer(failed),
+		"indexset_ops/index_failed":    serve.Answer(indexFailed),
+		"indexset_ops/kept_pods":       serve.Answer(keptPods),
+		"indexset_ops/next_counts":     serve.Answer(nextCounts),
+		"indexset_ops/pending":         serve.Answer(pending),
+		"indexset_ops/duplicates":      serve.Answer(duplicates),
+		"indexset_ops/generate_name":   serve.Answer(generateName),
+		"indexset_ops/failure_count":   serve.Answer(failureCount),
+		"indexset_ops/overlap":         serve.Answer(overlap),
+		"indexset_ops/finished_counts": serve.Answer(finishedCounts),
 
-		"podfailurepolicy":     answer(podFailurePolicy),
-		"successpolicy/policy": answer(successPolicy),
-		"successpolicy/rule":   answer(successRule),
-		"validation/create":    answer(validateCreate),
-		"validation/update":    answer(validateUpdate),
-		"jobsync":              answer(pass),
-	}
-}
-
-// answer decodes the question for f.
-func answer[In any](f func(In) (any, error)) func(json.RawMessage) (any, error) {
-	return func(question json.RawMessage) (any, error) {
-		var in In
-		if err := json.Unmarshal(question, &in); err != nil {
-			return nil, err
-		}
-		return f(in)
+		"podfailurepolicy":     serve.Answer(podFailurePolicy),
+		"successpolicy/policy": serve.Answer(successPolicy),
+		"successpolicy/rule":   serve.Answer(successRule),
+		"validation/create":    serve.Answer(validateCreate),
+		"validation/update":    serve.Answer(validateUpdate),
+		"jobsync":              serve.Answer(pass),
 	}
 }

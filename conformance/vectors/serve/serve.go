@@ -14,6 +14,17 @@ import (
 // the question. The result is encoded as "got".
 type Kinds map[string]func(question json.RawMessage) (any, error)
 
+// Answer decodes the question for f. Fields that In lacks are ignored.
+func Answer[In any](f func(In) (any, error)) func(json.RawMessage) (any, error) {
+	return func(question json.RawMessage) (any, error) {
+		var in In
+		if err := json.Unmarshal(question, &in); err != nil {
+			return nil, err
+		}
+		return f(in)
+	}
+}
+
 // Unsupported is an error that says why a program has no answer to a question. The
 // runner counts such cases apart.
 type Unsupported string
