@@ -354,7 +354,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// A program of a few lines in another language passes the cases of restart delays.
+// A program of a few lines in another language passes the cases of restart delays, and
+// README.md shows the result.
 func TestShellProgram(t *testing.T) {
 	for _, needed := range []string{"sh", "awk"} {
 		if _, err := exec.LookPath(needed); err != nil {
@@ -366,5 +367,12 @@ func TestShellProgram(t *testing.T) {
 	code := run(t.Context(), []string{"-file", "restartdelay", "--", "sh", "testdata/delays.sh"}, &out, &errs)
 	if code != 0 || !strings.Contains(out.String(), "   32    32      0     0            0  all") {
 		t.Errorf("exit code %d:\n%s%s", code, &out, &errs)
+	}
+	page, err := os.ReadFile("../vectors/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "```\n"+out.String()+"```\n") {
+		t.Errorf("README.md does not show\n%s", &out)
 	}
 }
