@@ -11,6 +11,7 @@ import (
 
 	"github.com/restartkit/restart/conformance/foreign"
 	"github.com/restartkit/restart/conformance/vectors/serve"
+	"github.com/restartkit/restart/conformance/vectors/shape"
 )
 
 func main() { foreign.Main(foreign.System{CrashLoop: crashLoop, Retry: retry}) }
@@ -22,24 +23,24 @@ const (
 	reset = 10 * time.Second
 )
 
-func crashLoop(in foreign.Settings) ([]time.Duration, error) {
-	if in.Base != base || in.Max != max || in.Reset != reset {
+func crashLoop(in shape.Delays) ([]time.Duration, error) {
+	if in.Base() != base || in.Max() != max || in.Reset() != reset {
 		return nil, serve.Unsupported("other settings than 100 ms, 1 m and 10 s, which are constants of the restart manager")
 	}
-	return delays(in.Runs)
+	return delays(in.Runs())
 }
 
 // retry answers for short attempts only, which never start the curve over.
-func retry(in foreign.Settings) ([]time.Duration, error) {
-	if in.Base != base || in.Max != max {
+func retry(in shape.Delays) ([]time.Duration, error) {
+	if in.Base() != base || in.Max() != max {
 		return nil, serve.Unsupported("other settings than 100 ms and 1 m, which are constants of the restart manager")
 	}
-	for _, took := range in.Runs {
+	for _, took := range in.Runs() {
 		if took >= reset {
 			return nil, serve.Unsupported("attempts of 10 s or longer, after which the restart manager starts over")
 		}
 	}
-	return delays(in.Runs)
+	return delays(in.Runs())
 }
 
 // delays returns how long the restart manager takes to signal each restart.

@@ -13,19 +13,20 @@ import (
 
 	"github.com/restartkit/restart/conformance/foreign"
 	"github.com/restartkit/restart/conformance/vectors/serve"
+	"github.com/restartkit/restart/conformance/vectors/shape"
 )
 
 func main() { foreign.Main(foreign.System{CrashLoop: delays, Retry: delays}) }
 
 // delays returns the tracker's delay after each run, with as many attempts as it likes.
-func delays(in foreign.Settings) (all []time.Duration, err error) {
-	if in.Base != in.Max {
+func delays(in shape.Delays) (all []time.Duration, err error) {
+	if in.Base() != in.Max() {
 		return nil, serve.Unsupported("delays that grow; the tracker has one delay")
 	}
 	tracker := restarts.NewRestartTracker(&structs.RestartPolicy{
-		Attempts: math.MaxInt32, Interval: 100 * 365 * 24 * time.Hour, Delay: in.Base, Mode: structs.RestartPolicyModeDelay,
+		Attempts: math.MaxInt32, Interval: 100 * 365 * 24 * time.Hour, Delay: in.Base(), Mode: structs.RestartPolicyModeDelay,
 	}, structs.JobTypeService, nil)
-	for _, run := range in.Runs {
+	for _, run := range in.Runs() {
 		time.Sleep(run) // in a bubble
 		state, delay := tracker.SetExitResult(&drivers.ExitResult{ExitCode: 1}).GetState()
 		if state != structs.TaskRestarting {

@@ -11,30 +11,12 @@ import (
 	"github.com/restartkit/restart/conformance/vectors/shape"
 )
 
-type delayInput struct {
-	BaseMS  int64   `json:"base_ms"`
-	MaxMS   int64   `json:"max_ms"`
-	ResetMS int64   `json:"reset_ms"`
-	RunsMS  []int64 `json:"runs_ms"`
+func crashLoop(in shape.Delays) (any, error) {
+	return shape.DelaysOutcome(delays.CrashLoop(in.Base(), in.Max(), in.Reset(), in.Runs())), nil
 }
 
-func milliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
-
-func (in delayInput) runs() (runs []time.Duration) {
-	for _, ms := range in.RunsMS {
-		runs = append(runs, milliseconds(ms))
-	}
-	return runs
-}
-
-func crashLoop(in delayInput) (any, error) {
-	all := delays.CrashLoop(milliseconds(in.BaseMS), milliseconds(in.MaxMS), milliseconds(in.ResetMS), in.runs())
-	return map[string]any{"delays_ms": delays.Milliseconds(all)}, nil
-}
-
-func retry(in delayInput) (any, error) {
-	all := delays.Retry(milliseconds(in.BaseMS), milliseconds(in.MaxMS), in.runs())
-	return map[string]any{"delays_ms": delays.Milliseconds(all)}, nil
+func retry(in shape.Delays) (any, error) {
+	return shape.DelaysOutcome(delays.Retry(in.Base(), in.Max(), in.Runs())), nil
 }
 
 // streak returns the failures in a row after newly finished pods.
@@ -89,11 +71,8 @@ func finishTime(in struct {
 	return getFinishedTime(pod).UTC().Format(time.RFC3339Nano), nil
 }
 
-type waitInput struct {
-	Now    *shape.Time `json:"now"`
-	BaseMS int64       `json:"base_ms"`
-	MaxMS  int64       `json:"max_ms"`
-}
+// waitInput is the common input of waits before replacements.
+type waitInput struct{ shape.Wait }
 
 // ofPod returns the wait of an index by its last failed pod.
 func (in waitInput) ofPod(v *shape.Pod) (time.Duration, error) {
@@ -101,8 +80,8 @@ func (in waitInput) ofPod(v *shape.Pod) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	clock := clocktesting.NewFakeClock(in.Now.At(time.Time{}))
-	return getRemainingTimePerIndex(logger, clock, milliseconds(in.BaseMS), milliseconds(in.MaxMS), pod), nil
+	clock := clocktesting.NewFakeClock(in.Now())
+	return getRemainingTimePerIndex(logger, clock, in.Base(), in.Max(), pod), nil
 }
 
 func remaining(in struct {
@@ -110,9 +89,9 @@ func remaining(in struct {
 	Failures    int32       `json:"failures"`
 	LastFailure *shape.Time `json:"last_failure"`
 }) (any, error) {
-	clock := clocktesting.NewFakeClock(in.Now.At(time.Time{}))
-	wait := getRemainingTimeForFailuresCount(clock, milliseconds(in.BaseMS), milliseconds(in.MaxMS), in.Failures, instant(in.LastFailure))
-	return map[string]any{"ms": wait.Milliseconds()}, nil
+	clock := clocktesting.NewFakeClock(in.Now())
+	wait := getRemainingTimeForFailuresCount(clock, in.Base(), in.Max(), in.Failures, instant(in.LastFailure))
+	return shape.WaitOutcome(wait), nil
 }
 
 func remainingPerIndex(in struct {
@@ -120,7 +99,7 @@ func remainingPerIndex(in struct {
 	Pod *shape.Pod `json:"pod"`
 }) (any, error) {
 	wait, err := in.ofPod(in.Pod)
-	return map[string]any{"ms": wait.Milliseconds()}, err
+	return shape.WaitOutcome(wait), err
 }
 
 // readyIndexes asks for the wait of each index. The controller's own loop over them has
@@ -130,18 +109,5 @@ func readyIndexes(in struct {
 	Indexes    []int              `json:"indexes"`
 	LastFailed map[int]*shape.Pod `json:"last_failed"`
 }) (any, error) {
-	ready, shortest := []int{}, time.Duration(0)
-	for n, i := range in.Indexes {
-		wait, err := in.ofPod(in.LastFailed[i])
-		if err != nil {
-			return nil, err
-		}
-		if wait == 0 {
-			ready = append(ready, i)
-		}
-		if n == 0 || wait < shortest {
-			shortest = wait
-		}
-	}
-	return map[string]any{"ready": ready, "wait_ms": shortest.Milliseconds()}, nil
+	return shape.ReadyOutcome(in.Indexes, func(i int) (time.Duration, error) { return in.ofPod(in.LastFailed[i]) })
 }

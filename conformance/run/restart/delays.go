@@ -17,70 +17,54 @@ type clock struct{ now time.Time }
 func (c *clock) Now() time.Time                  { return c.now }
 func (c *clock) Since(t time.Time) time.Duration { return c.now.Sub(t) }
 
-// delayInput is the common input of delays before restarts.
-type delayInput struct {
-	BaseMS  int64   `json:"base_ms"`
-	MaxMS   int64   `json:"max_ms"`
-	ResetMS int64   `json:"reset_ms"`
-	RunsMS  []int64 `json:"runs_ms"`
-}
-
-func milliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
-
 // crashLoop returns the delay after each run of a container, by a Restarter.
-func crashLoop(in delayInput) (any, error) {
+func crashLoop(in shape.Delays) (any, error) {
 	c := &clock{time.Unix(1e9, 0)}
 	r, err := backoff.NewRestarter[string](backoff.Policy{
-		Initial: milliseconds(in.BaseMS), Max: milliseconds(in.MaxMS), ResetAfter: milliseconds(in.ResetMS),
+		Initial: in.Base(), Max: in.Max(), ResetAfter: in.Reset(),
 		FreeFailures: 1, // a kubelet's first restart
 	}, backoff.RestarterOptions[string]{Clock: c})
 	if err != nil {
 		return nil, err
 	}
-	delays := []int64{}
-	for n, ms := range in.RunsMS {
+	var delays []time.Duration
+	for n, run := range in.Runs() {
 		started := c.now
-		c.now = started.Add(milliseconds(ms))
+		c.now = started.Add(run)
 		d := r.Exited("container", backoff.ExitPolicy{}, backoff.Exit{Run: int64(n + 1), Code: 1, Started: started, Finished: c.now})
-		delays = append(delays, d.Delay.Milliseconds())
+		delays = append(delays, d.Delay)
 		c.now = c.now.Add(d.Delay)
 	}
-	return map[string]any{"delays_ms": delays}, nil
+	return shape.DelaysOutcome(delays), nil
 }
 
 // retry returns the delay after each failed attempt, by a Tracker.
-func retry(in delayInput) (any, error) {
+func retry(in shape.Delays) (any, error) {
 	c := &clock{time.Unix(1e9, 0)}
-	t, err := backoff.NewTracker[string](backoff.Policy{Initial: milliseconds(in.BaseMS), Max: milliseconds(in.MaxMS)}, backoff.TrackerOptions{Clock: c})
+	t, err := backoff.NewTracker[string](backoff.Policy{Initial: in.Base(), Max: in.Max()}, backoff.TrackerOptions{Clock: c})
 	if err != nil {
 		return nil, err
 	}
-	delays := []int64{}
-	for _, ms := range in.RunsMS {
-		c.now = c.now.Add(milliseconds(ms))
+	var delays []time.Duration
+	for _, took := range in.Runs() {
+		c.now = c.now.Add(took)
 		t.Next("image", c.now)
 		d := t.Get("image")
-		delays = append(delays, d.Milliseconds())
+		delays = append(delays, d)
 		c.now = c.now.Add(d)
 	}
-	return map[string]any{"delays_ms": delays}, nil
+	return shape.DelaysOutcome(delays), nil
 }
 
 // waitInput is the common input of waits before replacements.
-type waitInput struct {
-	Now    *shape.Time `json:"now"`
-	BaseMS int64       `json:"base_ms"`
-	MaxMS  int64       `json:"max_ms"`
-}
-
-func (in waitInput) now() time.Time { return in.Now.At(time.Time{}) }
+type waitInput struct{ shape.Wait }
 
 func (in waitInput) remaining(failures int, last time.Time) (time.Duration, error) {
 	if in.BaseMS == 0 || in.MaxMS == 0 {
 		return 0, serve.Unsupported("a delay of 0, which means the default in an Engine")
 	}
-	e := jobpolicy.Engine{BaseDelay: milliseconds(in.BaseMS), MaxDelay: milliseconds(in.MaxMS)}
-	return e.Remaining(failures, in.now().Sub(last)), nil
+	e := jobpolicy.Engine{BaseDelay: in.Base(), MaxDelay: in.Max()}
+	return e.Remaining(failures, in.Now().Sub(last)), nil
 }
 
 // ofPod returns the wait of an index by its last failed pod.
@@ -99,7 +83,7 @@ func remaining(in struct {
 	LastFailure *shape.Time `json:"last_failure"`
 }) (any, error) {
 	wait, err := in.remaining(in.Failures, in.LastFailure.At(time.Time{}))
-	return map[string]any{"ms": wait.Milliseconds()}, err
+	return shape.WaitOutcome(wait), err
 }
 
 func remainingPerIndex(in struct {
@@ -107,7 +91,7 @@ func remainingPerIndex(in struct {
 	Pod *shape.Pod `json:"pod"`
 }) (any, error) {
 	wait, err := in.ofPod(in.Pod)
-	return map[string]any{"ms": wait.Milliseconds()}, err
+	return shape.WaitOutcome(wait), err
 }
 
 func readyIndexes(in struct {
@@ -115,20 +99,7 @@ func readyIndexes(in struct {
 	Indexes    []int              `json:"indexes"`
 	LastFailed map[int]*shape.Pod `json:"last_failed"`
 }) (any, error) {
-	ready, shortest := []int{}, time.Duration(0)
-	for n, i := range in.Indexes {
-		wait, err := in.ofPod(in.LastFailed[i])
-		if err != nil {
-			return nil, err
-		}
-		if wait == 0 {
-			ready = append(ready, i)
-		}
-		if n == 0 || wait < shortest {
-			shortest = wait
-		}
-	}
-	return map[string]any{"ready": ready, "wait_ms": shortest.Milliseconds()}, nil
+	return shape.ReadyOutcome(in.Indexes, func(i int) (time.Duration, error) { return in.ofPod(in.LastFailed[i]) })
 }
 
 func finishTime(in struct {
