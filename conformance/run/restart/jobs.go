@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/restartkit/restart/conformance/vectors/jobruns"
 	"github.com/restartkit/restart/conformance/vectors/serve"
 	"github.com/restartkit/restart/conformance/vectors/shape"
 	"github.com/restartkit/restart/field"
@@ -137,4 +138,24 @@ func pass(in struct {
 		}
 	}
 	return result.Outcome(), nil
+}
+
+// wholeJob replays a script of a Job's pods.
+func wholeJob(in struct {
+	Scenario jobruns.Scenario `json:"scenario"`
+}) (any, error) {
+	d := jobruns.New(in.Scenario)
+	for d.Step() {
+	}
+	delays := []int64{}
+	for _, delay := range d.Delays {
+		delays = append(delays, delay.After.Milliseconds())
+	}
+	for i := range d.Steps { // those without creations have an empty list
+		d.Steps[i].PodsCreatedAfter = append([]string{}, d.Steps[i].PodsCreatedAfter...)
+	}
+	return map[string]any{
+		"outcome": d.Outcome(), "finalStatus": d.Status(), "podsCreated": len(d.Created),
+		"steps": d.Steps, "recreation_delays_ms": delays,
+	}, nil
 }

@@ -50,5 +50,8 @@ func kinds() serve.Kinds {
 		"validation/create":    serve.Answer(validateCreate),
 		"validation/update":    serve.Answer(validateUpdate),
 		"jobsync":              serve.Answer(pass),
+
+		"jobcontroller_runs/run":    serve.Answer(wholeJob),
+		"jobcontroller_runs/timing": serve.Answer(wholeJob),
 	}
 }
