@@ -106,6 +106,9 @@ func (c *Case) normal(outcome any) (any, error) {
 		if err := replace("error", asError); err != nil {
 			return nil, err
 		}
+		if err := replace("created_indexes", sorted); err != nil {
+			return nil, err
+		}
 		return fields, replace("requeue_after_ms", soonest)
 	case "jobcontroller_runs/run":
 		return fields, replace("steps", sortedCreations)
@@ -140,7 +143,7 @@ func soonest(value any) (any, error) {
 	return first, nil
 }
 
-// sortedCreations sorts each step's created pods, which have no order.
+// sortedCreations sorts each step's created pods.
 func sortedCreations(value any) (any, error) {
 	steps, ok := value.([]any)
 	if !ok {
@@ -149,14 +152,22 @@ func sortedCreations(value any) (any, error) {
 	steps = slices.Clone(steps)
 	for i, step := range steps {
 		fields, _ := step.(map[string]any)
-		if created, ok := fields["podsCreatedAfter"].([]any); ok {
-			created = slices.SortedFunc(slices.Values(created), func(a, b any) int { return strings.Compare(Text(a), Text(b)) })
+		if created, ok := fields["podsCreatedAfter"]; ok {
 			fields = maps.Clone(fields)
-			fields["podsCreatedAfter"] = created
+			fields["podsCreatedAfter"], _ = sorted(created)
 			steps[i] = fields
 		}
 	}
 	return steps, nil
+}
+
+// sorted sorts a list of pods that are created at once, in no order.
+func sorted(value any) (any, error) {
+	list, ok := value.([]any)
+	if !ok {
+		return value, nil
+	}
+	return slices.SortedFunc(slices.Values(list), func(a, b any) int { return strings.Compare(Text(a), Text(b)) }), nil
 }
 
 // allowSlowRecorder replaces each wanted delay by the answer's if that is at most a

@@ -60,8 +60,8 @@ func union(in struct{ A, B string }) (any, error) {
 	return map[string]any{"text": intervalsText(u), "total": intervalsTotal(u)}, nil
 }
 
-// context returns the context of a pass over the Job of a case.
-func context(in *shape.Ops) (*syncContext, error) {
+// contextOf returns the context of a pass over the Job of a case.
+func contextOf(in *shape.Ops) (*syncContext, error) {
 	job, err := indexedJobOf(in)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func context(in *shape.Ops) (*syncContext, error) {
 }
 
 func succeeded(in shape.Ops) (any, error) {
-	c, err := context(&in)
+	c, err := contextOf(&in)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func succeeded(in shape.Ops) (any, error) {
 }
 
 func failed(in shape.Ops) (any, error) {
-	c, err := context(&in)
+	c, err := contextOf(&in)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func failed(in shape.Ops) (any, error) {
 }
 
 func indexFailed(in shape.Ops) (any, error) {
-	c, err := context(&in)
+	c, err := contextOf(&in)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func indexFailed(in shape.Ops) (any, error) {
 }
 
 func keptPods(in shape.Ops) (any, error) {
-	c, err := context(&in)
+	c, err := contextOf(&in)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func nextCounts(in shape.Ops) (any, error) {
 }
 
 func pending(in shape.Ops) (any, error) {
-	c, err := context(&in)
+	c, err := contextOf(&in)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func overlap(in shape.Ops) (any, error) {
 }
 
 func finishedCounts(in shape.Ops) (any, error) {
-	c, err := context(&in)
+	c, err := contextOf(&in)
 	if err != nil {
 		return nil, err
 	}
