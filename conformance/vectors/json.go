@@ -88,7 +88,7 @@ func differences(path string, want, got any, compared *int) []string {
 }
 
 // sameNumber reports whether both are one number, written in two ways such as 1000,
-// 1000.0 and 1e3. Numbers above 2^53 have one way only.
+// 1000.0 and 1e3. Numbers from 2^53 on have one way only.
 func sameNumber(a, b any) bool {
 	x, isX := a.(json.Number)
 	y, isY := b.(json.Number)
@@ -97,5 +97,5 @@ func sameNumber(a, b any) bool {
 	}
 	f, errX := x.Float64()
 	g, errY := y.Float64()
-	return errX == nil && errY == nil && f == g && math.Abs(f) <= 1<<53
+	return errX == nil && errY == nil && f == g && math.Abs(f) < 1<<53
 }
