@@ -26,24 +26,33 @@ func init() {
 		hang()
 	}
 	programs["leaves a child"] = func() {
-		if err := startLocking(); err != nil {
+		if err := startLocking(os.Stderr); err != nil {
+			panic(err)
+		}
+		answerAll()
+	}
+	programs["leaves a quiet child"] = func() {
+		if err := startLocking(nil); err != nil {
 			panic(err)
 		}
 		answerAll()
 	}
 	programs["leaves a child and dies"] = func() {
-		if err := startLocking(); err != nil {
+		if err := startLocking(os.Stderr); err != nil {
 			panic(err)
 		}
 		os.Exit(3)
 	}
 }
 
-// startLocking starts the program "locks" and returns once it has the lock.
-func startLocking() error {
+// startLocking starts the program "locks", which may hold a stderr, and returns once it
+// has the lock.
+func startLocking(stderr *os.File) error {
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), programMode+"=locks")
-	child.Stderr = os.Stderr
+	if stderr != nil {
+		child.Stderr = stderr
+	}
 	told, tell, err := os.Pipe()
 	if err != nil {
 		return err
@@ -63,6 +72,7 @@ func startLocking() error {
 func TestChildrenAreEnded(t *testing.T) {
 	for program, want := range map[string]string{
 		"leaves a child":          "   32    32      0     0            0  all",
+		"leaves a quiet child":    "   32    32      0     0            0  all",
 		"leaves a child and dies": "exit status 3",
 	} {
 		path := filepath.Join(t.TempDir(), "lock")

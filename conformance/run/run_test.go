@@ -265,10 +265,21 @@ func TestSecondAnswerIsWrong(t *testing.T) {
 // A program that gives no awaited answer is ended, even if it writes other lines.
 func TestSilentProgramsAreEnded(t *testing.T) {
 	for _, program := range []string{"silent", "chatters for ever"} {
-		code, out, _ := runner(t, program, "-file", "restartdelay", "-timeout", "50ms")
-		if code != 1 || !strings.Contains(out, "no answer within 50ms") {
+		code, out, _ := runner(t, program, "-file", "restartdelay", "-timeout", "1s")
+		if code != 1 || !strings.Contains(out, "no answer within 1s") {
 			t.Errorf("%s: exit code %d:\n%s", program, code, out)
 		}
+	}
+}
+
+// Of what a program writes to stderr, only the end is kept.
+func TestStderrIsBounded(t *testing.T) {
+	var end tail
+	for n := range 100 {
+		fmt.Fprintf(&end, "%d%s", n, strings.Repeat(" ", maxStderr/2))
+	}
+	if len(end.text) != maxStderr || end.String() != "99" && !strings.HasSuffix(end.String(), " 99") {
+		t.Errorf("%d bytes: %q", len(end.text), end.String())
 	}
 }
 

@@ -179,9 +179,11 @@ func allowSlowRecorder(want, got any) any {
 	ours, _ := answered["recreation_delays_ms"].([]any)
 	delays = slices.Clone(delays)
 	for i := range min(len(delays), len(ours)) {
-		was, errWas := strconv.Atoi(fmt.Sprint(delays[i]))
-		is, errIs := strconv.Atoi(fmt.Sprint(ours[i]))
-		if errWas == nil && errIs == nil && is >= was*10/11-1 && is <= was {
+		was, _ := delays[i].(json.Number)
+		is, _ := ours[i].(json.Number)
+		slow, errSlow := was.Float64()
+		exact, errExact := is.Float64()
+		if errSlow == nil && errExact == nil && exact >= slow*10/11-1 && exact <= slow {
 			delays[i] = ours[i]
 		}
 	}

@@ -87,6 +87,23 @@ func TestAnswersInOtherForms(t *testing.T) {
 	}
 }
 
+// A recorded delay contains the recorder's slowness, so a shorter one passes.
+func TestDelaysOfRuns(t *testing.T) {
+	for got, same := range map[string]bool{`[4026]`: true, `[4000]`: true, `[3659]`: true, `[3600]`: false, `[4027]`: false, `[]`: false, `["4000"]`: false} {
+		c, err := readRun("jobcontroller_runs", "timing", json.RawMessage(`{"scenario":{"name":"x"},"recreationDelays":["index 0 attempt 1 created 4026 ms after the failure"]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree, err := Tree([]byte(`{"recreation_delays_ms":` + got + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if differences, _ := c.Compare(tree); (len(differences) == 0) != same {
+			t.Errorf("%s: differences %q", got, differences)
+		}
+	}
+}
+
 // A question has the input, and neither the outcome nor its origin.
 func TestQuestions(t *testing.T) {
 	for _, tt := range []struct{ file, text, want string }{
@@ -104,6 +121,10 @@ func TestQuestions(t *testing.T) {
 	c, err := readRun("runs", "run", json.RawMessage(`{"scenario":{"name":"x"},"outcome":"Failed","steps":[{"event":[]}],"note":"n"}`))
 	if err != nil {
 		t.Fatal(err)
+	}
+	const wanted = `{"outcome":"Failed","steps":[{"podsCreatedAfter":[],"status":null}]}`
+	if got := Text(c.Want); got != wanted {
+		t.Errorf("%s is wanted, want %s", got, wanted)
 	}
 	const want = `{"id":"runs/x","kind":"runs/run","scenario":{"name":"x"}}`
 	if got, err := c.Question(); err != nil || string(got) != want {
