@@ -33,7 +33,7 @@ type answer struct {
 	Error       string          `json:"error"`
 }
 
-// asked is what a program said, and how it ended.
+// asked holds the answers of a program, and how it ended.
 type asked struct {
 	answers map[string]answer
 	missing string   // why answers are missing, if some are
@@ -232,7 +232,7 @@ func readLines(r io.Reader, lines chan<- line, done <-chan struct{}) {
 	}
 }
 
-// tail keeps the end of what is written to it.
+// tail is a writer that keeps only the last bytes.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

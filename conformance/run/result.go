@@ -14,7 +14,7 @@ type result struct {
 	unsupported []reasoned // by the program's reason
 	known       []reasoned // by the list's reason
 	failed      []difference
-	wrong       []string // what else is not as expected
+	wrong       []string // other mistakes
 	stderr      string
 }
 

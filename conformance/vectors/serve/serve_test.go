@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Every question has one answer, whatever its function does.
+// Every question has exactly one answer.
 func TestRun(t *testing.T) {
 	kinds := Kinds{
 		"double": Answer(func(in struct{ N int }) (any, error) { return 2 * in.N, nil }),
