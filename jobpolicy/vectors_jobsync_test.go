@@ -5,118 +5,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/restartkit/restart/conformance/vectors"
 	"github.com/restartkit/restart/conformance/vectors/shape"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// jobSyncNow is the base of the times of one pass.
-var jobSyncNow = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
-
-type vectorJobStatus struct {
-	Active           int32       `json:"active"`
-	Ready            *int32      `json:"ready"`
-	Terminating      *int32      `json:"terminating"`
-	Succeeded        int32       `json:"succeeded"`
-	Failed           int32       `json:"failed"`
-	CompletedIndexes string      `json:"completed_indexes"`
-	FailedIndexes    *string     `json:"failed_indexes"`
-	StartAt          *shape.Time `json:"start_at"`
-	CompletionAt     *shape.Time `json:"completion_at"`
-	Conditions       []struct {
-		Type    batch.JobConditionType `json:"type"`
-		Status  batch.ConditionStatus  `json:"status"`
-		Reason  batch.Reason           `json:"reason"`
-		Message string                 `json:"message"`
-	} `json:"conditions"`
-	Uncounted *struct {
-		Succeeded []string `json:"succeeded"`
-		Failed    []string `json:"failed"`
-	} `json:"uncounted"`
-}
-
-func (v *vectorJobStatus) UnmarshalJSON(data []byte) error {
-	type plain vectorJobStatus
-	return shape.StrictJSON(data, (*plain)(v))
-}
-
-func (v *vectorJobStatus) status(now time.Time) batch.JobStatus {
-	s := batch.JobStatus{
-		Active: v.Active, Ready: v.Ready, Terminating: v.Terminating, Succeeded: v.Succeeded, Failed: v.Failed,
-		CompletedIndexes: v.CompletedIndexes, FailedIndexes: v.FailedIndexes,
-		StartTime: v.StartAt.At(now), CompletionTime: v.CompletionAt.At(now),
-	}
-	for _, c := range v.Conditions {
-		s.Conditions = append(s.Conditions, batch.JobCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
-	}
-	if v.Uncounted != nil {
-		s.UncountedTerminatedPods = &batch.UncountedTerminatedPods{Succeeded: v.Uncounted.Succeeded, Failed: v.Uncounted.Failed}
-	}
-	return s
-}
-
-// vectorStatus is a status in the shape of the vectors.
-func vectorStatus(s *batch.JobStatus, now time.Time) map[string]any {
-	ms := func(t time.Time) any {
-		if t.IsZero() {
-			return nil
-		}
-		return t.Sub(now).Milliseconds()
-	}
-	conditions := []map[string]any{}
-	for _, c := range s.Conditions {
-		conditions = append(conditions, map[string]any{"type": c.Type, "status": c.Status, "reason": c.Reason, "message": c.Message})
-	}
-	u := cloneUncounted(s.UncountedTerminatedPods)
-	return map[string]any{
-		"active": s.Active, "ready": s.Ready, "terminating": s.Terminating, "succeeded": s.Succeeded, "failed": s.Failed,
-		"completed_indexes": s.CompletedIndexes, "failed_indexes": s.FailedIndexes,
-		"start_at": ms(s.StartTime), "completion_at": ms(s.CompletionTime), "conditions": conditions,
-		"uncounted": map[string]any{"succeeded": append([]string{}, u.Succeeded...), "failed": append([]string{}, u.Failed...)},
-	}
-}
-
-type jobSyncInput struct {
-	Name    string          `json:"name"`
-	Spec    shape.Spec      `json:"spec"`
-	Status  vectorJobStatus `json:"status"`
-	Pods    []*shape.Pod    `json:"pods"`
-	Backoff *struct {
-		Failures    int         `json:"failures"`
-		LastFailure *shape.Time `json:"last_failure"`
-	} `json:"backoff"`
-	Expectations *struct {
-		Creates int `json:"creates"`
-		Deletes int `json:"deletes"`
-	} `json:"expectations"`
-	Deleting        bool `json:"deleting"`
-	PodControlError bool `json:"pod_control_error"`
-	CreateLimit     *int `json:"create_limit"`
-	SharedEmptyUID  bool `json:"shared_empty_uid"`
-}
-
-func (v *jobSyncInput) UnmarshalJSON(data []byte) error {
-	type plain jobSyncInput
-	return shape.StrictJSON(data, (*plain)(v))
-}
-
-func (v *jobSyncInput) pods(now time.Time) ([]*batch.Pod, error) {
-	pods, err := shape.Pods(v.Pods, now)
-	for _, pod := range shape.Present(pods) {
-		if pod.Namespace == "" {
-			pod.Namespace = "default"
-		}
-	}
-	return pods, err
-}
+// passVector is the input of one pass.
+type passVector shape.Pass
 
 // excluded returns why a pass is not compared. Passes that Plan decides differently
 // have no recorded outcome.
-func (v *jobSyncInput) excluded(pods []*batch.Pod) string {
-	if v.PodControlError || v.CreateLimit != nil {
-		return "effects that fail are the caller's"
+func (v *passVector) excluded(pods []*batch.Pod) string {
+	if reason := (*shape.Pass)(v).FailingEffects(); reason != "" {
+		return reason
 	}
 	pods = shape.Present(pods)
 	policy := v.Spec.PodFailurePolicy.Batch()
@@ -141,7 +43,7 @@ func (v *jobSyncInput) excluded(pods []*batch.Pod) string {
 	}
 	spec := v.Spec.Batch()
 	for _, p := range pods {
-		if !podActive(p) && p.FinishTime().After(jobSyncNow) {
+		if !podActive(p) && p.FinishTime().After(shape.PassNow) {
 			return "an end in the future, which counts as now"
 		}
 		if failuresOf(p) > maxCount-2-ignoredOf(p) {
@@ -156,8 +58,8 @@ func (v *jobSyncInput) excluded(pods []*batch.Pod) string {
 	if spec.ActiveDeadlineSeconds != nil && *spec.ActiveDeadlineSeconds > mostSeconds {
 		return "a deadline that a Duration does not hold, which is never reached"
 	}
-	if e := v.Expectations; e != nil && e.Creates+e.Deletes > 0 {
-		settled, err := Engine{}.Plan(Input{Job: &batch.Job{Spec: spec, Status: v.Status.status(jobSyncNow)}, Pods: pods, Now: jobSyncNow})
+	if (*shape.Pass)(v).ExpectationsPending() {
+		settled, err := Engine{}.Plan(Input{Job: &batch.Job{Spec: spec, Status: v.Status.Batch(shape.PassNow)}, Pods: pods, Now: shape.PassNow})
 		if err == nil && settled.MetricDeltas.Finished == batch.JobReasonCompletionsReached {
 			return "completions that are reached while pods may be on their way, which do not end the Job yet"
 		}
@@ -184,7 +86,7 @@ func keptByOrder(p, q *batch.Pod) bool {
 }
 
 // endsTwice reports whether an index would both succeed and fail.
-func (v *jobSyncInput) endsTwice(pods []*batch.Pod) string {
+func (v *passVector) endsTwice(pods []*batch.Pod) string {
 	if v.Spec.BackoffLimitPerIndex == nil || shape.Value(v.Spec.Mode) != batch.IndexedCompletion {
 		return ""
 	}
@@ -218,71 +120,39 @@ func (v *jobSyncInput) endsTwice(pods []*batch.Pod) string {
 // jobSyncVector: one whole pass over a Job.
 func jobSyncVector(c *vectors.Case) (any, error) {
 	var in struct {
-		Input jobSyncInput `json:"input"`
+		Input shape.Pass `json:"input"`
 	}
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	v := in.Input
-	now := jobSyncNow
-	pods, err := v.pods(now)
+	v := &in.Input
+	pods, err := v.BatchPods()
 	if err != nil {
 		return nil, err
 	}
-	if reason := v.excluded(pods); reason != "" {
+	if reason := (*passVector)(v).excluded(pods); reason != "" {
 		c.Exclude(reason)
 	}
-	job := &batch.Job{ObjectMeta: batch.ObjectMeta{Name: v.Name, Namespace: "default"}, Spec: v.Spec.Batch(), Status: v.Status.status(now)}
-	if v.Deleting {
-		job.DeletionTimestamp = now
-	}
-	input := Input{Job: job, Pods: pods, Now: now}
-	if e := v.Expectations; e != nil {
-		input.ExpectationsPending = e.Creates > 0 || e.Deletes > 0
-	}
-	if v.Backoff != nil {
-		input.State = State{Failures: v.Backoff.Failures, LastFailure: v.Backoff.LastFailure.At(now)}
-	}
+	job := v.Job()
+	input := Input{Job: job, Pods: pods, Now: shape.PassNow, ExpectationsPending: v.ExpectationsPending()}
+	input.State.Failures, input.State.LastFailure = v.Streak()
 	plan, err := Engine{}.Plan(input)
-	got := map[string]any{"error": nil}
 	if err != nil {
-		got["error"] = err.Error()
-		return got, nil
+		return map[string]any{"error": err.Error()}, nil
 	}
-
-	created := []map[string]any{}
+	result := shape.PassResult{
+		Deletes: len(plan.Delete), Patches: len(plan.Release), RequeueAfter: plan.RequeueAfter,
+		Before: &job.Status, Statuses: []*batch.JobStatus{plan.InterimStatus, plan.FinalStatus},
+	}
 	for _, n := range plan.Create {
-		pod := map[string]any{}
-		for name, annotation := range map[string]string{
-			"index":                  batch.JobCompletionIndexAnnotation,
-			"index_failures":         batch.JobIndexFailureCountAnnotation,
-			"index_ignored_failures": batch.JobIndexIgnoredFailureCountAnnotation,
-		} {
-			if text, ok := n.Annotations[annotation]; ok {
-				pod[name] = text
-			}
-		}
-		created = append(created, pod)
+		result.Created = append(result.Created, n.Annotations)
 	}
-	patches, writes := len(plan.Release), 0
 	for _, d := range plan.Delete {
 		if d.Untrack {
-			patches++
+			result.Patches++
 		}
 	}
-	status := &job.Status
-	for _, s := range []*batch.JobStatus{plan.InterimStatus, plan.FinalStatus} {
-		if s != nil {
-			status = s
-			writes++
-		}
-	}
-	got["creates"], got["deletes"], got["patches"] = len(plan.Create), len(plan.Delete), patches
-	got["created_indexes"] = created
-	got["requeue_after_ms"] = plan.RequeueAfter.Milliseconds()
-	got["status_updates"] = writes
-	got["status"] = vectorStatus(status, now)
-	return got, nil
+	return result.Outcome(), nil
 }
 
 // passOutcome reduces a recorded pass to the content of a plan: the first of several
@@ -290,7 +160,7 @@ func jobSyncVector(c *vectors.Case) (any, error) {
 // FailJob.
 func passOutcome(c *vectors.Case, want any) (any, error) {
 	var in struct {
-		Input jobSyncInput `json:"input"`
+		Input shape.Pass `json:"input"`
 	}
 	if err := c.Decode(&in); err != nil {
 		return nil, err
@@ -307,7 +177,7 @@ func passOutcome(c *vectors.Case, want any) (any, error) {
 		}
 		fields["requeue_after_ms"] = first
 	}
-	pods, err := in.Input.pods(jobSyncNow)
+	pods, err := in.Input.BatchPods()
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package jobpolicy
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,50 +25,16 @@ func opsKinds() map[string]vectors.Kind {
 		"kept_pods":       {Run: keptPodsVector},
 		"next_counts":     {Run: nextCountsVector},
 		"pending":         {Run: pendingVector},
-		"duplicates":      {Run: duplicatesVector, Normal: podContents},
+		"duplicates":      {Run: duplicatesVector, Normal: vectors.PodContents},
 		"generate_name":   {Run: generateNameVector},
 		"failure_count":   {Run: failureCountVector},
-		"overlap":         {Run: overlapVector, Normal: isError},
+		"overlap":         {Run: overlapVector, Normal: vectors.IsError},
 		"finished_counts": {Run: finishedCountsVector},
 	}
 }
 
-// opsInput is the union of the kinds' inputs.
-type opsInput struct {
-	Completions        int32                      `json:"completions"`
-	Limit              *int32                     `json:"limit"`
-	Policy             *shape.Policy              `json:"policy"`
-	Replacement        batch.PodReplacementPolicy `json:"replacement"`
-	Pods               []*shape.Pod               `json:"pods"`
-	Pod                *shape.Pod                 `json:"pod"`
-	Replaced           *shape.Pod                 `json:"replaced"`
-	Untracking         []string                   `json:"untracking"`
-	Previous           *string                    `json:"previous"`
-	Count              int                        `json:"count"`
-	Active             []*string                  `json:"active"`
-	Terminating        []*string                  `json:"terminating"`
-	Succeeded          string                     `json:"succeeded"`
-	Failed             *string                    `json:"failed"`
-	Name               string                     `json:"name"`
-	Index              int                        `json:"index"`
-	Raw                *string                    `json:"raw"`
-	Completed          string                     `json:"completed"`
-	StatusSucceeded    int32                      `json:"status_succeeded"`
-	StatusFailed       int32                      `json:"status_failed"`
-	UncountedSucceeded []string                   `json:"uncounted_succeeded"`
-	UncountedFailed    []string                   `json:"uncounted_failed"`
-}
-
-// job is an Indexed Job with the input's limits.
-func (in *opsInput) job() *batch.Job {
-	return &batch.Job{Spec: batch.JobSpec{
-		CompletionMode: batch.IndexedCompletion, Completions: &in.Completions, BackoffLimitPerIndex: in.Limit,
-		PodFailurePolicy: in.Policy.Batch(), PodReplacementPolicy: in.Replacement,
-	}}
-}
-
-// pass reads a Job and its pods, some still with a removed finalizer.
-func (in *opsInput) pass(job *batch.Job) (*view, error) {
+// passOf reads a Job and its pods, some still with a removed finalizer.
+func passOf(in *shape.Ops, job *batch.Job) (*view, error) {
 	pods, err := shape.Pods(in.Pods, time.Unix(0, 0))
 	if err != nil {
 		return nil, err
@@ -129,15 +94,15 @@ func printIntervals(intervals []vectorInterval) string {
 }
 
 func succeededVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	job := in.job()
+	job := in.Job()
 	if in.Previous != nil {
 		job.Status.CompletedIndexes = *in.Previous
 	}
-	p, err := in.pass(job)
+	p, err := passOf(&in, job)
 	if err != nil {
 		return nil, err
 	}
@@ -160,13 +125,13 @@ func succeededVector(c *vectors.Case) (any, error) {
 }
 
 func failedVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	job := in.job()
+	job := in.Job()
 	job.Status.FailedIndexes = in.Previous
-	p, err := in.pass(job)
+	p, err := passOf(&in, job)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +164,7 @@ func failedVector(c *vectors.Case) (any, error) {
 }
 
 func indexFailedVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
@@ -212,7 +177,7 @@ func indexFailedVector(c *vectors.Case) (any, error) {
 		c.Exclude("a condition pattern without status, which the API server would have set to True")
 	}
 	in.Completions = 1 << 20
-	p, err := observe(Engine{}, Input{Job: in.job(), Pods: []*batch.Pod{pod}})
+	p, err := observe(Engine{}, Input{Job: in.Job(), Pods: []*batch.Pod{pod}})
 	if err != nil {
 		return nil, err
 	}
@@ -227,11 +192,11 @@ func indexFailedVector(c *vectors.Case) (any, error) {
 }
 
 func keptPodsVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	p, err := in.pass(in.job())
+	p, err := passOf(&in, in.Job())
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +216,7 @@ func keptPodsVector(c *vectors.Case) (any, error) {
 }
 
 func nextCountsVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
@@ -271,14 +236,14 @@ func nextCountsVector(c *vectors.Case) (any, error) {
 }
 
 func pendingVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if in.Failed != nil {
 		in.Limit = pointer[int32](1)
 	}
-	job := in.job()
+	job := in.Job()
 	job.Status.CompletedIndexes, job.Status.FailedIndexes = in.Succeeded, in.Failed
 	for i, list := range [][]*string{in.Active, in.Terminating} {
 		for n, text := range list {
@@ -289,7 +254,7 @@ func pendingVector(c *vectors.Case) (any, error) {
 			in.Pods = append(in.Pods, pod)
 		}
 	}
-	p, err := in.pass(job)
+	p, err := passOf(&in, job)
 	if err != nil {
 		return nil, err
 	}
@@ -302,15 +267,15 @@ func pendingVector(c *vectors.Case) (any, error) {
 }
 
 func duplicatesVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	p, err := in.pass(in.job())
+	p, err := passOf(&in, in.Job())
 	if err != nil {
 		return nil, err
 	}
-	raw, err := rawPods(c)
+	raw, err := vectors.RawPods(c)
 	if err != nil {
 		return nil, err
 	}
@@ -319,7 +284,7 @@ func duplicatesVector(c *vectors.Case) (any, error) {
 		all := []string{}
 		for _, v := range views {
 			i := slices.Index(p.in.Pods, v.Pod)
-			all = append(all, podContent(raw[i]))
+			all = append(all, vectors.PodContent(raw[i]))
 		}
 		slices.Sort(all)
 		return all
@@ -327,76 +292,8 @@ func duplicatesVector(c *vectors.Case) (any, error) {
 	return map[string]any{"remove": contents(remove), "keep": contents(keep)}, nil
 }
 
-func rawPods(c *vectors.Case) ([]map[string]any, error) {
-	var in struct {
-		Pods []map[string]any `json:"pods"`
-	}
-	err := c.Decode(&in)
-	return in.Pods, err
-}
-
-// podContent is a pod's content without its name. Of two pods with equal content,
-// either may be deleted.
-func podContent(pod map[string]any) string {
-	content := map[string]any{}
-	for name, value := range pod {
-		if name != "uid" && name != "id" && name != "name" {
-			content[name] = value
-		}
-	}
-	return vectors.Text(content)
-}
-
-// podContents replaces the pods listed in a wanted outcome, by UID, by position or in
-// full, with sorted lists of their contents.
-func podContents(c *vectors.Case, want any) (any, error) {
-	raw, err := rawPods(c)
-	if err != nil {
-		return nil, err
-	}
-	lists, ok := want.(map[string]any)
-	if !ok {
-		return nil, errors.New("want is no object")
-	}
-	out := map[string]any{}
-	for name, list := range lists {
-		items, ok := list.([]any)
-		if !ok {
-			return nil, fmt.Errorf("want.%s is no list", name)
-		}
-		all := []string{}
-		for _, item := range items {
-			switch item := item.(type) {
-			case map[string]any:
-				all = append(all, podContent(item))
-				continue
-			case json.Number:
-				i, err := strconv.Atoi(item.String())
-				if err != nil || i < 0 || i >= len(raw) {
-					return nil, fmt.Errorf("want.%s: no pod %s", name, item)
-				}
-				all = append(all, podContent(raw[i]))
-				continue
-			}
-			i := slices.IndexFunc(raw, func(p map[string]any) bool { return p["uid"] == item || p["id"] == item || p["name"] == item })
-			if text, ok := item.(string); i < 0 && ok {
-				if n, err := strconv.Atoi(strings.TrimLeft(text, "#pod-")); err == nil && n < len(raw) {
-					i = n
-				}
-			}
-			if i < 0 {
-				return nil, fmt.Errorf("want.%s: no pod %v", name, item)
-			}
-			all = append(all, podContent(raw[i]))
-		}
-		slices.Sort(all)
-		out[name] = all
-	}
-	return out, nil
-}
-
 func generateNameVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
@@ -404,7 +301,7 @@ func generateNameVector(c *vectors.Case) (any, error) {
 }
 
 func failureCountVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
@@ -416,7 +313,7 @@ func failureCountVector(c *vectors.Case) (any, error) {
 }
 
 func overlapVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
@@ -436,11 +333,8 @@ func overlaps(completed, failed string, completions int32) bool {
 	})
 }
 
-// isError compares only whether an error occurred.
-func isError(_ *vectors.Case, want any) (any, error) { return want != nil, nil }
-
 func finishedCountsVector(c *vectors.Case) (any, error) {
-	var in opsInput
+	var in shape.Ops
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
@@ -451,7 +345,7 @@ func finishedCountsVector(c *vectors.Case) (any, error) {
 			UncountedTerminatedPods: &batch.UncountedTerminatedPods{Succeeded: in.UncountedSucceeded, Failed: in.UncountedFailed},
 		},
 	}
-	p, err := in.pass(job)
+	p, err := passOf(&in, job)
 	if err != nil {
 		return nil, err
 	}

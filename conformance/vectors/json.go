@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -57,7 +58,7 @@ func differences(path string, want, got any, compared *int) []string {
 			g, ok := fields[name]
 			if !ok {
 				*compared++
-				all = append(all, fmt.Sprintf("%s.%s: not among ours, want %s", path, name, Text(want[name])))
+				all = append(all, fmt.Sprintf("%s.%s: missing, want %s", path, name, Text(want[name])))
 				continue
 			}
 			all = append(all, differences(path+"."+name, want[name], g, compared)...)
@@ -80,8 +81,21 @@ func differences(path string, want, got any, compared *int) []string {
 		return all
 	}
 	*compared++
-	if want != got {
+	if want != got && !sameNumber(want, got) {
 		return difference()
 	}
 	return nil
+}
+
+// sameNumber reports whether both are one number, written in two ways such as 1000,
+// 1000.0 and 1e3. Numbers from 2^53 on have one way only.
+func sameNumber(a, b any) bool {
+	x, isX := a.(json.Number)
+	y, isY := b.(json.Number)
+	if !isX || !isY {
+		return false
+	}
+	f, errX := x.Float64()
+	g, errY := y.Float64()
+	return errX == nil && errY == nil && f == g && math.Abs(f) < 1<<53
 }

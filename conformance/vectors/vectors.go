@@ -11,31 +11,14 @@
 package vectors
 
 import (
-	"embed"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 )
-
-//go:embed testdata
-var testdata embed.FS
-
-// Files returns the folder of the files.
-func Files() fs.FS {
-	if dir := os.Getenv("VECTORS_DIR"); dir != "" {
-		return os.DirFS(dir)
-	}
-	files, err := fs.Sub(testdata, "testdata")
-	if err != nil {
-		panic(err) // the name above is valid
-	}
-	return files
-}
 
 // File is a file of cases and the importing package's kinds.
 type File struct {
@@ -58,6 +41,7 @@ type Kind struct {
 
 // Case is one case of a file.
 type Case struct {
+	File     string // without .json
 	ID, Kind string
 	Want     any // the field "want", or an object of all want_… fields
 
@@ -116,74 +100,38 @@ func Reason(files []File, name, text string) (reason string, failures []string, 
 	return c.deviation + c.exclusion, r.failures[c.ID], nil
 }
 
-// read loads the file's cases from a folder.
+// read loads the file's cases from a folder, for the importing package's kinds.
 func (f File) read(files fs.FS) ([]*Case, error) {
-	path := f.Name + ".json"
-	data, err := fs.ReadFile(files, path)
+	cases, err := Read(files, f.Name)
 	if err != nil {
 		return nil, err
 	}
-	var doc struct {
-		Count *int              `json:"count"`
-		Cases []json.RawMessage `json:"cases"`
-	}
-	if err := json.Unmarshal(data, &doc); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	switch {
-	case len(doc.Cases) == 0:
-		return nil, fmt.Errorf("%s: no cases", path)
-	case doc.Count != nil && *doc.Count != len(doc.Cases):
-		return nil, fmt.Errorf("%s: %d cases, but it says it has %d", path, len(doc.Cases), *doc.Count)
-	}
-	cases := make([]*Case, len(doc.Cases))
-	seen := map[string]bool{}
-	for i, raw := range doc.Cases {
-		c, err := f.readCase(raw)
-		if err != nil {
-			return nil, fmt.Errorf("%s: case %d: %w", path, i, err)
+	for i, c := range cases {
+		if err := f.accept(c); err != nil {
+			return nil, fmt.Errorf("%s.json: case %d: %w", f.Name, i, err)
 		}
-		if seen[c.ID] {
-			return nil, fmt.Errorf("%s: case %d: id %q is there twice", path, i, c.ID)
-		}
-		seen[c.ID] = true
-		cases[i] = c
 	}
 	return cases, nil
 }
 
+// accept checks that the case is of a kind of the file, and removes ignored fields.
+func (f File) accept(c *Case) error {
+	kind, ok := f.Kinds[c.Kind]
+	if !ok {
+		return fmt.Errorf("%s: unknown kind %q", c.ID, c.Kind)
+	}
+	if fields, ok := c.Want.(map[string]any); ok {
+		maps.DeleteFunc(fields, func(name string, _ any) bool { return slices.Contains(kind.Ignored, name) })
+	}
+	return nil
+}
+
 func (f File) readCase(raw json.RawMessage) (*Case, error) {
-	c := &Case{raw: raw}
-	tree, err := Tree(raw)
+	c, err := readCase(f.Name, raw)
 	if err != nil {
 		return nil, err
 	}
-	fields, _ := tree.(map[string]any)
-	c.ID, _ = fields["id"].(string)
-	c.Kind, _ = fields["kind"].(string)
-	if c.ID == "" {
-		return nil, fmt.Errorf("no id: %s", raw)
-	}
-	if _, ok := f.Kinds[c.Kind]; !ok {
-		return nil, fmt.Errorf("%s: unknown kind %q", c.ID, c.Kind)
-	}
-	wants := map[string]any{}
-	for name, value := range fields {
-		if strings.HasPrefix(name, "want") {
-			wants[name] = value
-		}
-	}
-	if len(wants) == 0 {
-		return nil, fmt.Errorf("%s: nothing wanted", c.ID)
-	}
-	c.Want = wants
-	if want, ok := wants["want"]; ok && len(wants) == 1 {
-		c.Want = want
-	}
-	if fields, ok := c.Want.(map[string]any); ok {
-		maps.DeleteFunc(fields, func(name string, _ any) bool { return slices.Contains(f.Kinds[c.Kind].Ignored, name) })
-	}
-	return c, nil
+	return c, f.accept(c)
 }
 
 // A report is the result of running one file.
