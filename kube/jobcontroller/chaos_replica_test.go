@@ -31,6 +31,7 @@ type replicaSettings struct {
 
 // The times of the Lease are short, so that a replica takes over soon.
 const (
+	leaseName     = "controller"
 	leaseDuration = 2 * time.Second
 	renewDeadline = 1500 * time.Millisecond
 	retryPeriod   = 200 * time.Millisecond
@@ -68,7 +69,7 @@ func runReplica(text string) error {
 	}
 	leaderelection.RunOrDie(context.Background(), leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: s.Namespace, Name: "controller"},
+			LeaseMeta:  metav1.ObjectMeta{Namespace: s.Namespace, Name: leaseName},
 			Client:     client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: s.Name},
 		},
@@ -167,8 +168,8 @@ func (c *chaos) replicaCommand(i int) *exec.Cmd {
 	}
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), replicaVariable+"="+string(settings))
-	if *chaosProgram != "" {
-		command = exec.Command(*chaosProgram, "-kubeconfig", c.config, "-namespace", c.namespace, "-listen", "", "-leader-elect-resource-namespace", c.namespace,
+	if program := c.programs[i]; program != "" {
+		command = exec.Command(program, "-kubeconfig", c.config, "-namespace", c.namespace, "-listen", "", "-leader-elect-resource-namespace", c.namespace, "-leader-elect-resource-name", leaseName,
 			"-leader-elect-lease-duration", leaseDuration.String(), "-leader-elect-renew-deadline", renewDeadline.String(), "-leader-elect-retry-period", retryPeriod.String(), "-kube-api-qps", "0")
 	}
 	if testing.Verbose() {

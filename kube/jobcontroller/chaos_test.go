@@ -49,7 +49,7 @@ func TestServerChaosLosesNoEndAndCountsNoneTwice(t *testing.T) {
 	table := map[string]int{}
 	for i := range *chaosSeeds {
 		seed := *chaosFirst + uint64(i)
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { newChaos(t, env, seed, table).run() })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { newChaos(t, env, seed, table, [2]string{*chaosProgram, *chaosProgram}).run() })
 	}
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		t.Logf("%-50s %8d", name, table[name])
@@ -77,6 +77,7 @@ type chaos struct {
 	seed      uint64
 	env       *testenv.Environment
 	table     map[string]int
+	programs  [2]string // of the replicas; empty: this program
 	client    kubernetes.Interface
 	namespace string
 	proxy     *faultyProxy
@@ -86,11 +87,11 @@ type chaos struct {
 	jobs      []*batchv1.Job
 }
 
-func newChaos(t *testing.T, env *testenv.Environment, seed uint64, table map[string]int) *chaos {
+func newChaos(t *testing.T, env *testenv.Environment, seed uint64, table map[string]int, programs [2]string) *chaos {
 	config := env.Config()
 	config.QPS = -1
 	c := &chaos{
-		T: t, Rand: rand.New(rand.NewPCG(seed, 2)), seed: seed, env: env, table: table,
+		T: t, Rand: rand.New(rand.NewPCG(seed, 2)), seed: seed, env: env, table: table, programs: programs,
 		client: kubernetes.NewForConfigOrDie(config), namespace: env.Namespace(t),
 		record: newChaosRecord(t), calm: make(chan struct{}),
 	}
