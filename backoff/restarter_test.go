@@ -504,3 +504,18 @@ func TestExitOfKnownKeyDoesNotAllocate(t *testing.T) {
 		}
 	}
 }
+
+// Restarts of all containers wait along the same curve as others. (KEP-5532, Unintended
+// Pod Restart Loops)
+func TestRestartAllContainersBacksOff(t *testing.T) {
+	c := fakeClock()
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
+	all := backoff.ExitPolicy{Rules: []backoff.Rule{{Action: backoff.ActionRestartAll, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{1}}}}}
+	for i, want := range []time.Duration{10 * second, 20 * second, 40 * second} {
+		d := r.Exited("a", all, crash(int64(i+1), c.Now(), second))
+		if d.Action != backoff.ActionRestartAll || d.Delay != want || r.Remaining("a") != want {
+			t.Errorf("exit %d: %s after %v, %v left; want %s after %v", i+1, d.Action, d.Delay, r.Remaining("a"), backoff.ActionRestartAll, want)
+		}
+		step(c, want+second)
+	}
+}

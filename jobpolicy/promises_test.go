@@ -48,3 +48,20 @@ func TestRequeueForDistantDeadlineSaturates(t *testing.T) {
 		}
 	}
 }
+
+// While replacements wait, the status counts the running pods as active. The API server
+// refuses a status with more ready pods than active ones, and the Job would be stuck.
+// (kubernetes#139457)
+func TestActivePodsCountWhileReplacementsWait(t *testing.T) {
+	for name, job := range map[string]*batch.Job{"per index": indexedJob(3, 2), "of the Job": plainJob(3)} {
+		pods := []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0), pod("b", 1, batch.PodRunning, 0, t0), pod("c", 2, batch.PodRunning, 0, t0)}
+		for _, p := range pods[1:] {
+			p.Status.Conditions = []batch.PodCondition{{Type: "Ready", Status: batch.ConditionTrue}}
+		}
+		in := jobpolicy.Input{Job: job, Pods: pods, Now: t0.Add(time.Second)}
+		plan := mustPlan(t, jobpolicy.Engine{}, in)
+		if s := last(in, plan); len(plan.Create) != 0 || plan.RequeueAfter != 9*time.Second || s.Active != 2 || *s.Ready != 2 {
+			t.Errorf("%s: %d created, requeue after %v, active %d, ready %v; want none, 9s, 2, 2", name, len(plan.Create), plan.RequeueAfter, s.Active, *s.Ready)
+		}
+	}
+}
