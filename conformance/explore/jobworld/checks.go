@@ -1,0 +1,235 @@
+package jobworld
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
+)
+
+var (
+	errMany = errors.New("more pods are created than the Job can need")
+	errLong = errors.New("a pass sends requests without end")
+)
+
+// counts reports whether the end of a failed pod counts under the pod failure policy.
+func (w *walker) counts(p *pod, l look) bool {
+	r := w.job.Rule
+	return r != batch.ActionIgnore || !(w.job.On == OnCode && p.code9 || w.job.On == OnDisruption && l.is(disrupted))
+}
+
+// replacesEnded reports whether only ended pods are replaced.
+func (w *walker) replacesEnded() bool {
+	return w.spec.PodReplacementPolicy == batch.PodReplacementFailed
+}
+
+// noteEnd notes an end that must count.
+func (s *state) noteEnd(w *walker, p *pod) {
+	if p.index < 0 {
+		return
+	}
+	switch {
+	case !p.now.is(tracked):
+	case p.now.stage() == succeeded:
+		s.ended0 |= 1 << p.index
+	default:
+		s.failed0 |= 1 << p.index
+		if w.counts(p, p.now) {
+			s.failuresOf[p.index]++
+		}
+	}
+}
+
+// checkCreation checks the pod created in a slot.
+func (w *walker) checkCreation(s *state, slot int) error {
+	p := &s.pods[slot]
+	target := s.now.has(batch.JobFailureTarget) || s.now.has(batch.JobSuccessCriteriaMet)
+	switch {
+	case s.now.ended():
+		return errors.New("a pod is created after the Job has ended")
+	case target && !s.tainted:
+		return errors.New("a pod is created after the Job's end is decided")
+	case s.now.has(batch.JobSuspended) && s.now.suspend && !s.tainted:
+		return errors.New("a pod is created for a suspended Job, whose status says so")
+	case p.index >= 0 && (s.now.completed|s.now.failed&^noIndexes)>>p.index&1 != 0 && !s.tainted:
+		return errors.New("a pod is created for an ended index")
+	}
+	active, done := 0, int(s.now.succeeded)
+	for i := range s.pods[:s.n] {
+		q := &s.pods[i]
+		if q.now.active() {
+			active++
+		}
+		if q.listed == listedSucceeded {
+			done++
+		}
+		if i == slot || q.index != p.index || p.index < 0 || s.tainted {
+			continue
+		}
+		if q.now.active() {
+			return errors.New("a pod is created beside an active one of its index")
+		}
+		if q.now.terminating() && w.replacesEnded() {
+			return errors.New("a pod is created before the index's last one has ended")
+		}
+	}
+	switch {
+	case s.tainted:
+	case active > w.job.Parallelism:
+		return errors.New("a pod is created beyond parallelism")
+	case p.index < 0 && active+done > w.job.Completions:
+		return errors.New("a pod is created beyond completions")
+	case w.spec.BackoffLimitPerIndex != nil && w.replacesEnded() && s.unknown>>p.index&1 == 0 && p.failures != s.failuresOf[p.index]:
+		return fmt.Errorf("a pod is created with %d failures of its index, which has %d", p.failures, s.failuresOf[p.index])
+	}
+	return nil
+}
+
+// checkRelease checks that a pod that was seen to have ended has its end in the status.
+func (w *walker) checkRelease(s *state, p *pod) error {
+	if !p.seen.ended() { // a surplus pod, or a running one of a Job that ends
+		p.exempt = true
+		if p.index >= 0 {
+			s.unknown |= 1 << p.index
+		}
+		return nil
+	}
+	recorded := p.named != unnamed
+	if p.index >= 0 && p.now.stage() == succeeded {
+		recorded = recorded || s.now.completed>>p.index&1 != 0
+	}
+	if !recorded && (p.now.stage() == succeeded || w.counts(p, p.now)) {
+		return errors.New("a finalizer is removed before the end stands in the status")
+	}
+	return nil
+}
+
+// checkWrite checks a status against the last one, and notes what it says.
+func (w *walker) checkWrite(s *state, st *batch.JobStatus, next *job, lists *[Most]listed) error {
+	b := batch.Job{ObjectMeta: batch.ObjectMeta{Name: "job"}, Spec: w.spec, Status: *st}
+	b.Spec.Suspend = s.now.suspend
+	if err := b.ValidateStatus(); err != nil {
+		return fmt.Errorf("the API server rejects the status: %w", err)
+	}
+	if s.now.ended() {
+		return errors.New("the status is written after the Job has ended")
+	}
+	for _, t := range []batch.JobConditionType{batch.JobFailureTarget, batch.JobSuccessCriteriaMet} {
+		if s.now.has(t) && !next.has(t) {
+			return fmt.Errorf("the status loses the condition %s", t)
+		}
+	}
+	if s.now.has(batch.JobFailureTarget) != next.has(batch.JobFailureTarget) && s.now.has(batch.JobSuccessCriteriaMet) {
+		return errors.New("the Job's end changes")
+	}
+	if err := w.checkLists(s, next, lists); err != nil {
+		return err
+	}
+	if err := w.checkIndexes(s, next); err != nil {
+		return err
+	}
+	return w.checkEnd(s, next, lists)
+}
+
+// checkLists checks that each pod is named once, when it has ended so, and is then
+// counted once.
+func (w *walker) checkLists(s *state, next *job, lists *[Most]listed) error {
+	var left [3]int
+	for i := range s.pods[:s.n] {
+		p := &s.pods[i]
+		was, is := p.listed, lists[i]
+		switch {
+		case was == is:
+			continue
+		case was != unlisted && is != unlisted:
+			return errors.New("a pod that is listed as succeeded is listed as failed, or the other way round")
+		case was != unlisted:
+			left[was]++
+			p.named += countedSucceeded - namedSucceeded
+			continue
+		case p.named != unnamed:
+			return errors.New("a pod's end is recorded twice")
+		case is == listedSucceeded && p.now.stage() != succeeded && !(p.now == absent && p.exempt):
+			return errors.New("a pod that has not succeeded is recorded as succeeded")
+		case is == listedFailed && !next.has(batch.JobFailureTarget) && p.now.stage() != failed && !(p.now.terminating() || p.now.is(deleting)) && p.now != absent:
+			return errors.New("a pod that has not failed is recorded as failed")
+		case is == listedFailed && !w.counts(p, p.now) && p.now.ended():
+			return errors.New("an ignored failure is recorded")
+		}
+		p.named = namedSucceeded
+		if is == listedFailed {
+			p.named = namedFailed
+		}
+	}
+	if got, want := int(next.failures), int(s.now.failures)+left[listedFailed]; got != want {
+		return fmt.Errorf("the status counts %d failures, not %d", got, want)
+	}
+	if got, want := int(next.succeeded), int(s.now.succeeded)+left[listedSucceeded]; got != want && !w.job.Indexed {
+		return fmt.Errorf("the status counts %d successes, not %d", got, want)
+	}
+	return nil
+}
+
+// checkIndexes checks that indexes end for a reason and stay so.
+func (w *walker) checkIndexes(s *state, next *job) error {
+	failed, was := next.failed&^noIndexes, s.now.failed&^noIndexes
+	switch {
+	case !w.job.Indexed:
+	case s.now.completed&^next.completed != 0 || was&^failed != 0:
+		return errors.New("an ended index is taken back")
+	case next.completed&^s.ended0 != 0:
+		return errors.New("an index is completed without a success")
+	case failed&^s.failed0&^s.unknown != 0:
+		return errors.New("an index fails without a failure")
+	case int(next.succeeded) != bits.OnesCount8(next.completed):
+		return fmt.Errorf("the status counts %d successes of %d indexes", next.succeeded, bits.OnesCount8(next.completed))
+	}
+	return nil
+}
+
+// checkEnd checks how the Job ends.
+func (w *walker) checkEnd(s *state, next *job, lists *[Most]listed) error {
+	done, lost := int(next.succeeded), int(next.failures)
+	for i := range s.pods[:s.n] {
+		switch lists[i] {
+		case listedSucceeded:
+			done++
+		case listedFailed:
+			lost++
+		}
+	}
+	for _, c := range next.conditions {
+		if c&16 == 0 {
+			continue
+		}
+		switch reasons[c&15] {
+		case batch.JobReasonCompletionsReached:
+			if done < w.job.Completions {
+				return errors.New("the Job completes without its completions")
+			}
+		case batch.JobReasonBackoffLimitExceeded:
+			if lost <= w.job.BackoffLimit {
+				return errors.New("the Job exceeds its backoffLimit with too few failures")
+			}
+		case batch.JobReasonFailedIndexes, batch.JobReasonMaxFailedIndexesExceeded:
+			if next.failed&^noIndexes == 0 {
+				return errors.New("the Job fails by indexes, and none has failed")
+			}
+		}
+	}
+	if !next.ended() {
+		return nil
+	}
+	for i := range s.pods[:s.n] {
+		p := &s.pods[i]
+		switch {
+		case p.now == absent || s.tainted:
+		case !p.now.ended() && !p.exempt:
+			return errors.New("the Job ends while a pod has not")
+		case p.now.is(tracked):
+			return errors.New("the Job ends while a pod has its finalizer")
+		}
+	}
+	return nil
+}
