@@ -160,6 +160,9 @@ func (w *walker) checkLists(s *state, next *job, lists *[Most]listed) error {
 		p.named = namedSucceeded
 		if is == listedFailed {
 			p.named = namedFailed
+			if p.index >= 0 {
+				s.failed0 |= 1 << p.index // even if the pod was still ending, and succeeds
+			}
 		}
 	}
 	if got, want := int(next.failures), int(s.now.failures)+left[listedFailed]; got != want {

@@ -104,12 +104,25 @@ func (m *Memory) any(facts uint16) bool {
 	return slices.ContainsFunc(m.Pods[:], func(f uint16) bool { return f&facts != 0 })
 }
 
-// Shown forgets what was only remembered until the watch showed it.
+// Shown forgets the facts that the watch shows.
 func (c *Planner) Shown(m Memory, v View) Memory {
 	for i := range m.Pods {
 		m.Pods[i] &^= created | deleted | untracked | unsureFacts
 	}
 	return m
+}
+
+// settle forgets deletions of pods that are not seen or seen as deleted.
+func (m *Memory) settle(v View) {
+	var there [Most]bool
+	for _, p := range v.Pods {
+		there[Slot(p.UID)] = p.DeletionTimestamp.IsZero()
+	}
+	for i := range m.Pods {
+		if !there[i] {
+			m.Pods[i] &^= deleted
+		}
+	}
 }
 
 // Waited makes failures older.
@@ -177,6 +190,7 @@ func (p *planning) run() {
 		p.memory = Memory{}
 		return
 	}
+	p.memory.settle(p.view)
 	in := jobpolicy.Input{
 		Job: p.view.Job, Pods: p.view.Pods, Now: p.view.Now, State: p.state(p.memory, p.view.Now),
 		ExpectationsPending: p.memory.any(created | deleted | deletedUnsure),
