@@ -97,7 +97,7 @@ func (w *walker) checkRelease(s *state, p *pod) error {
 	}
 	recorded := p.named != unnamed
 	if p.index >= 0 && p.now.stage() == succeeded {
-		recorded = recorded || s.now.completed>>p.index&1 != 0
+		recorded = recorded || (s.now.completed|s.now.failed&^noIndexes)>>p.index&1 != 0 // the index ended once
 	}
 	if !recorded && (p.now.stage() == succeeded || w.counts(p, p.now)) {
 		return errors.New("a finalizer is removed before the end stands in the status")

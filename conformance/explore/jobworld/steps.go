@@ -181,7 +181,7 @@ func (w *walker) conflicts(s *state, r *Request) bool {
 // podsStale reports whether the watch has not shown all changes of pods.
 func (s *state) podsStale() bool {
 	for i := range s.pods[:s.n] {
-		if s.pods[i].now != s.pods[i].seen {
+		if s.pods[i].now != s.pods[i].seen || s.pods[i].passed {
 			return true
 		}
 	}
@@ -230,7 +230,8 @@ func (w *walker) take(s *state, st step, pass *Pass) error {
 	case podDeleted:
 		s.deletePod(p)
 	case podVanishes:
-		p.now, p.exempt = absent, true
+		p.remove()
+		p.exempt = true
 		if p.index >= 0 {
 			s.unknown |= 1 << p.index
 		}
@@ -315,9 +316,11 @@ func (s *state) deletePod(p *pod) {
 // collect removes a deleted pod that has ended and lost its finalizer.
 func (s *state) collect(p *pod) {
 	if p.now.is(deleting) && p.now.ended() && !p.now.is(tracked) {
-		p.now = absent
+		p.remove()
 	}
 }
+
+func (p *pod) remove() { p.now, p.passed = absent, p.seen == absent }
 
 func (s *state) showJob() {
 	s.seen, s.stale = s.now, false
@@ -328,7 +331,7 @@ func (s *state) showJob() {
 
 func (w *walker) showPods(s *state) {
 	for i := range s.pods[:s.n] {
-		s.pods[i].seen = s.pods[i].now
+		s.pods[i].seen, s.pods[i].passed = s.pods[i].now, false
 	}
 	s.remember(w.control.Shown(s.memoryOf(), w.views.view(s)))
 }
