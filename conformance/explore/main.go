@@ -42,6 +42,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 	job := flags.String("job", "", "explore this Job instead of the table")
 	story := flags.String("story", "", "replay the story in this file instead")
 	workers := flags.Int("workers", 2, "goroutines")
+	first := flags.Bool("first", false, "stop after the first Job with a broken invariant")
 	states := flags.Int("states", 0, "stop a Job at the first depth with so many states; 0 means never")
 	switch err := flags.Parse(args); {
 	case err == flag.ErrHelp:
@@ -64,18 +65,18 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 		}
 		all = []jobworld.Job{j}
 	}
-	return explore(ctx, all, search.Options{Workers: *workers, States: *states}, out, progress)
+	return explore(ctx, all, search.Options{Workers: *workers, States: *states}, *first, out, progress)
 }
 
 // explore explores Jobs and prints the table.
-func explore(ctx context.Context, all []jobworld.Job, o search.Options, out, progress io.Writer) int {
+func explore(ctx context.Context, all []jobworld.Job, o search.Options, first bool, out, progress io.Writer) int {
 	const row = "| %s | %d | %d | %d | %d | %.1f s | %s |\n"
 	fmt.Fprint(out, "| Job | states | transitions | depth | ends | time | result |\n|---|---|---|---|---|---|---|\n")
 	var sum search.Result
 	broken, explored := 0, 0
 	var stories []jobworld.Story
 	for i, job := range all {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || first && broken > 0 {
 			break
 		}
 		fmt.Fprintf(progress, "%d of %d: %s\n", i+1, len(all), shape(job))

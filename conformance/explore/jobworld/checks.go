@@ -105,13 +105,18 @@ func (w *walker) checkRelease(s *state, p *pod) error {
 	return nil
 }
 
-// checkWrite checks a status against the last one, and notes what it says.
-func (w *walker) checkWrite(s *state, st *batch.JobStatus, next *job, lists *[Most]listed) error {
+// validate checks a status by itself, as the API server does.
+func (w *walker) validate(s *state, st *batch.JobStatus) error {
 	b := batch.Job{ObjectMeta: batch.ObjectMeta{Name: "job"}, Spec: w.spec, Status: *st}
 	b.Spec.Suspend = s.now.suspend
 	if err := b.ValidateStatus(); err != nil {
 		return fmt.Errorf("the API server rejects the status: %w", err)
 	}
+	return nil
+}
+
+// checkWrite checks a status against the last one, and notes what it says.
+func (w *walker) checkWrite(s *state, next *job, lists *[Most]listed) error {
 	if s.now.ended() {
 		return errors.New("the status is written after the Job has ended")
 	}

@@ -448,11 +448,14 @@ func (w *walker) removeFinalizer(s *state, p *pod) error {
 
 // write writes a status.
 func (w *walker) write(s *state, st *batch.JobStatus) error {
+	if err := w.validate(s, st); err != nil {
+		return err
+	}
 	next, lists, err := s.read(st)
 	if err != nil {
 		return err
 	}
-	if err := w.checkWrite(s, st, &next, &lists); err != nil {
+	if err := w.checkWrite(s, &next, &lists); err != nil {
 		return err
 	}
 	s.now = next
