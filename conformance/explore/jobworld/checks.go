@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
@@ -32,39 +33,37 @@ func (s *state) noteEnd(w *walker, p *pod) {
 	switch {
 	case !p.now.is(tracked):
 	case p.now.stage() == succeeded:
-		s.ended0 |= 1 << p.index
+		s.hadSuccess |= 1 << p.index
 	default:
-		s.failed0 |= 1 << p.index
+		s.hadFailure |= 1 << p.index
 		if w.counts(p, p.now) {
 			s.failuresOf[p.index]++
 		}
 	}
 }
 
-// checkCreation checks the pod created in a slot.
+// checkCreation checks the pod created in a slot, unless an older view explains it.
 func (w *walker) checkCreation(s *state, slot int) error {
 	p := &s.pods[slot]
-	target := s.now.has(batch.JobFailureTarget) || s.now.has(batch.JobSuccessCriteriaMet)
+	decided := s.now.has(batch.JobFailureTarget) || s.now.has(batch.JobSuccessCriteriaMet)
 	switch {
-	case s.now.ended():
-		return errors.New("a pod is created after the Job has ended")
-	case target && !s.tainted:
+	case s.tainted:
+		return nil
+	case decided:
 		return errors.New("a pod is created after the Job's end is decided")
-	case s.now.has(batch.JobSuspended) && s.now.suspend && !s.tainted:
+	case s.now.has(batch.JobSuspended) && s.now.suspend:
 		return errors.New("a pod is created for a suspended Job, whose status says so")
-	case p.index >= 0 && (s.now.completed|s.now.failed&^noIndexes)>>p.index&1 != 0 && !s.tainted:
+	case p.index >= 0 && (s.now.completed|s.now.failed&^noIndexes)>>p.index&1 != 0:
 		return errors.New("a pod is created for an ended index")
 	}
-	active, done := 0, int(s.now.succeeded)
+	active := 0
+	done, lost := s.recorded()
 	for i := range s.pods[:s.n] {
 		q := &s.pods[i]
 		if q.now.active() {
 			active++
 		}
-		if q.listed == listedSucceeded {
-			done++
-		}
-		if i == slot || q.index != p.index || p.index < 0 || s.tainted {
+		if i == slot || q.index != p.index || p.index < 0 {
 			continue
 		}
 		if q.now.active() {
@@ -75,7 +74,8 @@ func (w *walker) checkCreation(s *state, slot int) error {
 		}
 	}
 	switch {
-	case s.tainted:
+	case w.exceeded(s, lost):
+		return errors.New("a pod is created although the status exceeds a limit of the Job")
 	case active > w.job.Parallelism:
 		return errors.New("a pod is created beyond parallelism")
 	case p.index < 0 && active+done > w.job.Completions:
@@ -84,6 +84,28 @@ func (w *walker) checkCreation(s *state, slot int) error {
 		return fmt.Errorf("a pod is created with %d failures of its index, which has %d", p.failures, s.failuresOf[p.index])
 	}
 	return nil
+}
+
+// recorded returns the numbers of successes and failures in the status.
+func (s *state) recorded() (done, lost int) {
+	done, lost = int(s.now.succeeded), int(s.now.failures)
+	for i := range s.pods[:s.n] {
+		switch s.pods[i].listed {
+		case listedSucceeded:
+			done++
+		case listedFailed:
+			lost++
+		}
+	}
+	return done, lost
+}
+
+// exceeded reports whether the status shows that the Job must end, with so many
+// failures.
+func (w *walker) exceeded(s *state, lost int) bool {
+	j, failed := &w.job, bits.OnesCount8(s.now.failed&^noIndexes)
+	return j.BackoffLimit >= 0 && lost > j.BackoffLimit || j.MaxFailed >= 0 && failed > j.MaxFailed ||
+		j.Success > 0 && bits.OnesCount8(s.now.completed) >= j.Success
 }
 
 // checkRelease checks that a pod that was seen to have ended has its end in the status.
@@ -120,21 +142,20 @@ func (w *walker) checkWrite(s *state, next *job, lists *[Most]listed) error {
 	if s.now.ended() {
 		return errors.New("the status is written after the Job has ended")
 	}
-	for _, t := range []batch.JobConditionType{batch.JobFailureTarget, batch.JobSuccessCriteriaMet} {
-		if s.now.has(t) && !next.has(t) {
-			return fmt.Errorf("the status loses the condition %s", t)
+	for _, c := range s.now.conditions {
+		if t := conditionTypes[c>>5]; c != 0 && t != batch.JobSuspended && !slices.Contains(next.conditions[:], c) {
+			return fmt.Errorf("the status changes or loses the condition %s", t)
 		}
 	}
-	if s.now.has(batch.JobFailureTarget) != next.has(batch.JobFailureTarget) && s.now.has(batch.JobSuccessCriteriaMet) {
-		return errors.New("the Job's end changes")
+	for i, c := range next.conditions {
+		if c != 0 && slices.ContainsFunc(next.conditions[:i], func(d condition) bool { return d>>5 == c>>5 }) {
+			return fmt.Errorf("the status has two conditions %s", conditionTypes[c>>5])
+		}
 	}
 	if err := w.checkLists(s, next, lists); err != nil {
 		return err
 	}
-	if err := w.checkIndexes(s, next); err != nil {
-		return err
-	}
-	return w.checkEnd(s, next, lists)
+	return w.checkIndexes(s, next)
 }
 
 // checkLists checks that each pod is named once, when it has ended so, and is then
@@ -166,7 +187,7 @@ func (w *walker) checkLists(s *state, next *job, lists *[Most]listed) error {
 		if is == listedFailed {
 			p.named = namedFailed
 			if p.index >= 0 {
-				s.failed0 |= 1 << p.index // even if the pod was still ending, and succeeds
+				s.hadFailure |= 1 << p.index // even if the pod was still ending, and succeeds
 			}
 		}
 	}
@@ -186,9 +207,9 @@ func (w *walker) checkIndexes(s *state, next *job) error {
 	case !w.job.Indexed:
 	case s.now.completed&^next.completed != 0 || was&^failed != 0:
 		return errors.New("an ended index is taken back")
-	case next.completed&^s.ended0 != 0:
+	case next.completed&^s.hadSuccess != 0:
 		return errors.New("an index is completed without a success")
-	case failed&^s.failed0&^s.unknown != 0:
+	case failed&^s.hadFailure&^s.unknown != 0:
 		return errors.New("an index fails without a failure")
 	case int(next.succeeded) != bits.OnesCount8(next.completed):
 		return fmt.Errorf("the status counts %d successes of %d indexes", next.succeeded, bits.OnesCount8(next.completed))
@@ -196,18 +217,10 @@ func (w *walker) checkIndexes(s *state, next *job) error {
 	return nil
 }
 
-// checkEnd checks how the Job ends.
-func (w *walker) checkEnd(s *state, next *job, lists *[Most]listed) error {
-	done, lost := int(next.succeeded), int(next.failures)
-	for i := range s.pods[:s.n] {
-		switch lists[i] {
-		case listedSucceeded:
-			done++
-		case listedFailed:
-			lost++
-		}
-	}
-	for _, c := range next.conditions {
+// checkEnd checks how the Job ends by the status.
+func (w *walker) checkEnd(s *state) error {
+	done, lost := s.recorded()
+	for _, c := range s.now.conditions {
 		if c&16 == 0 {
 			continue
 		}
@@ -221,19 +234,19 @@ func (w *walker) checkEnd(s *state, next *job, lists *[Most]listed) error {
 				return errors.New("the Job exceeds its backoffLimit with too few failures")
 			}
 		case batch.JobReasonFailedIndexes, batch.JobReasonMaxFailedIndexesExceeded:
-			if next.failed&^noIndexes == 0 {
+			if s.now.failed&^noIndexes == 0 {
 				return errors.New("the Job fails by indexes, and none has failed")
 			}
 		}
 	}
-	if !next.ended() {
+	if !s.now.ended() {
 		return nil
 	}
 	for i := range s.pods[:s.n] {
 		p := &s.pods[i]
 		switch {
 		case p.now == absent || s.tainted:
-		case !p.now.ended() && !p.exempt:
+		case !p.now.ended():
 			return errors.New("the Job ends while a pod has not")
 		case p.now.is(tracked):
 			return errors.New("the Job ends while a pod has its finalizer")

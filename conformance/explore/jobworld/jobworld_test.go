@@ -150,7 +150,7 @@ func TestBrokenControllers(t *testing.T) {
 			}
 			return true
 		}},
-		{"the status loses the condition FailureTarget", "backoffLimit=0 fail=1 total=1", func(_ Memory, _ View, r *Request) bool {
+		{"the status changes or loses the condition FailureTarget", "backoffLimit=0 fail=1 total=1", func(_ Memory, _ View, r *Request) bool {
 			if r.Kind == WriteStatus && r.Status.HasCondition("Failed") {
 				next := *r.Status
 				next.Conditions = nil

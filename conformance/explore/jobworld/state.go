@@ -121,8 +121,8 @@ type state struct {
 
 	// Facts that only the checks use.
 	failuresOf [indexes]uint8 // counted failures of an index
-	ended0     uint8          // bits of indexes with a success that must count
-	failed0    uint8          // bits of indexes with a failure
+	hadSuccess uint8          // bits of indexes with a success that must count
+	hadFailure uint8          // bits of indexes with a failure
 	unknown    uint8          // bits of indexes whose failures may have been lost
 	tainted    bool           // a controller took over with an older view
 }
@@ -156,7 +156,7 @@ func (s *state) encode(b []byte) []byte {
 		b = append(b, n)
 	}
 	b = append(b, s.failuresOf[:]...)
-	return append(b, s.ended0|s.unknown<<4, s.failed0)
+	return append(b, s.hadSuccess|s.unknown<<4, s.hadFailure)
 }
 
 func flag(is bool, bit byte) byte {
@@ -228,7 +228,7 @@ func (s *state) decode(b []byte) {
 	}
 	b = b[(len(s.left)+1)/2:]
 	b = b[copy(s.failuresOf[:], b):]
-	s.ended0, s.unknown, s.failed0 = b[0]&15, b[0]>>4, b[1]
+	s.hadSuccess, s.unknown, s.hadFailure = b[0]&15, b[0]>>4, b[1]
 }
 
 // sort puts the pods into their canonical order and drops those that nothing refers to.

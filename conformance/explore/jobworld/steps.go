@@ -463,5 +463,5 @@ func (w *walker) write(s *state, st *batch.JobStatus) error {
 		s.pods[i].listed = lists[i]
 	}
 	s.stale, s.wrote = true, true
-	return nil
+	return w.checkEnd(s)
 }
