@@ -5,6 +5,7 @@
 //
 //	go run ./conformance/explore                       every Job of the table
 //	go run ./conformance/explore -faults 1             the same, with one fault in each history
+//	go run ./conformance/explore -completions 1        Jobs with one completion
 //	go run ./conformance/explore -only watchOnly       those whose text contains this
 //	go run ./conformance/explore -job "completions=2 parallelism=2 fail=1 crash=1 total=2"
 //	go run ./conformance/explore -story FILE           replays a story
@@ -38,6 +39,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 	flags := flag.NewFlagSet("explore", flag.ContinueOnError)
 	flags.SetOutput(progress)
 	only := flags.String("only", "", "explore the Jobs of the table whose text contains this")
+	completions := flags.Int("completions", 3, "explore the Jobs of the table with at most so many completions")
 	faults := flags.Int("faults", 15, "allow at most so many faults in a history")
 	job := flags.String("job", "", "explore this Job instead of the table")
 	story := flags.String("story", "", "replay the story in this file instead")
@@ -56,7 +58,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 	if *story != "" {
 		return replay(*story, out, progress)
 	}
-	all := jobs(*only, *faults)
+	all := jobs(*only, *completions, *faults)
 	if *job != "" {
 		j, err := jobworld.ParseJob(*job)
 		if err != nil {

@@ -92,7 +92,7 @@ func exploreWith(program string, faults int) (found breach, err error) {
 	defer cancel()
 	args := []string{"-faults", strconv.Itoa(faults)}
 	if faults > 1 {
-		args = append(args, "-first") // the whole table takes minutes
+		args = append(args, "-first", "-completions", "2", "-states", "300000") // the whole table takes minutes
 	}
 	out, err := exec.CommandContext(ctx, program, args...).Output()
 	for _, row := range breachRow.FindAllSubmatch(out, -1) {
