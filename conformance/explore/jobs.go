@@ -58,13 +58,13 @@ indexed completions=3 parallelism=2 perIndex=0 total=2
 indexed completions=3 parallelism=3 perIndex=1 maxFailed=1 total=1
 `)
 
-// jobs returns the Jobs of the table whose text contains what, with at most that many
+// jobs returns the Jobs of the table whose text contains the words, with at most that many
 // completions, and with at most that many faults in a history.
-func jobs(what string, completions, faults int) (all []jobworld.Job) {
+func jobs(words string, completions, faults int) (all []jobworld.Job) {
 	for line := range strings.Lines(shapes) {
 		job := jobworld.MustParseJob(line + every)
 		job.Budget[jobworld.Total] = uint8(min(int(job.Budget[jobworld.Total]), faults))
-		if job.Completions <= completions && strings.Contains(job.String(), what) {
+		if job.Completions <= completions && strings.Contains(job.String(), words) {
 			all = append(all, job)
 		}
 	}

@@ -137,7 +137,7 @@ func (w *walker) validate(s *state, st *batch.JobStatus) error {
 	return nil
 }
 
-// checkWrite checks a status against the last one, and notes what it says.
+// checkWrite checks a status against the last one, and notes the pods it names.
 func (w *walker) checkWrite(s *state, next *job, lists *[Most]listed) error {
 	if s.now.ended() {
 		return errors.New("the status is written after the Job has ended")
@@ -169,7 +169,7 @@ func (w *walker) checkLists(s *state, next *job, lists *[Most]listed) error {
 		case was == is:
 			continue
 		case was != unlisted && is != unlisted:
-			return errors.New("a pod that is listed as succeeded is listed as failed, or the other way round")
+			return errors.New("a pod moves between the lists of succeeded and failed ones")
 		case was != unlisted:
 			left[was]++
 			p.named += countedSucceeded - namedSucceeded

@@ -10,7 +10,7 @@ import (
 const Most = 8
 
 // Controller is a Job controller. Its methods are functions of their arguments. It must
-// not modify what it is given.
+// not modify its arguments.
 //
 // In a View, the UID and the name of the pod in slot i of Memory.Pods are "pod-i". A
 // slot stands for the same pod throughout a pass. Between passes, pods may change
@@ -25,19 +25,19 @@ type Controller interface {
 	Shown(m Memory, v View) Memory
 	// Waited returns the memory after units of time.
 	Waited(m Memory, units int) Memory
-	// Restarted returns what remains of the memory after a crash. kept reports whether
+	// Restarted returns the memory after a crash. kept reports whether
 	// the facts that the controller stores outside its process survive.
 	Restarted(m Memory, kept bool) Memory
 }
 
-// Memory is what a controller remembers between passes. Its content belongs to the
+// Memory is a controller's memory between passes. Its content belongs to the
 // controller. The zero value is the memory of a controller that has just started.
 type Memory struct {
 	Global [8]byte
 	Pods   [Most]uint16 // about each pod
 }
 
-// View is what the watches show.
+// View holds the Job and the pods shown by the watches.
 type View struct {
 	Job  *batch.Job
 	Pods []*batch.Pod

@@ -18,7 +18,7 @@ type Job struct {
 	PerIndex     int // backoffLimitPerIndex, -1 for none
 	MaxFailed    int // maxFailedIndexes, -1 for none
 	Rule         batch.Action
-	On           On   // what the rule matches
+	On           On   // end that the rule matches
 	Success      int  // succeededCount of a success policy, 0 for none
 	ReplaceEnded bool // podReplacementPolicy Failed; a rule implies it
 	Starts       bool // pods start running before they end
@@ -28,10 +28,10 @@ type Job struct {
 	Budget    Budget
 }
 
-// On says what the rule of a pod failure policy matches.
+// On is a kind of end that the rule of a pod failure policy matches.
 type On string
 
-// What a rule matches.
+// The ends that a rule can match.
 const (
 	OnCode       On = "code"       // the exit code 9
 	OnDisruption On = "disruption" // the condition DisruptionTarget
@@ -40,7 +40,7 @@ const (
 // Budget is how often each fault may happen.
 type Budget [faults]uint8
 
-// Fault is a fault or another event that is possible only so often.
+// Fault is a fault or another event of limited number.
 type Fault int
 
 // The faults.
@@ -66,7 +66,7 @@ var faultNames = [faults]string{"total", "fail", "fail9", "evict", "delete", "va
 // Default is the Job that ParseJob starts from. It has one pod and no faults.
 var defaultJob = Job{Parallelism: 1, Completions: 1, BackoffLimit: -1, PerIndex: -1, MaxFailed: -1}
 
-// ParseJob reads the text form of a Job. Numbers that are absent are 1 for parallelism
+// ParseJob reads the text form of a Job. Absent numbers are 1 for parallelism
 // and completions, and otherwise none.
 func ParseJob(text string) (Job, error) {
 	j := defaultJob

@@ -112,7 +112,7 @@ func (c *Planner) Shown(m Memory, v View) Memory {
 	return m
 }
 
-// settle forgets deletions of pods that are not seen or seen as deleted.
+// settle forgets deletions that the view shows.
 func (m *Memory) settle(v View) {
 	var there [Most]bool
 	for _, p := range v.Pods {

@@ -41,7 +41,7 @@ func (l look) terminating() bool {
 
 func (l *look) setStage(s look) { *l = *l&^stages | s }
 
-// named says what the statuses so far have said about a pod.
+// named is the place of a pod in the statuses so far.
 type named uint8
 
 const (
@@ -112,7 +112,7 @@ type state struct {
 	stale     bool // the Job was written after the watch showed it
 	wrote     bool // the pass has written the Job last, so the controller knows it
 
-	passing bool // a pass is under way on what is seen
+	passing bool // a pass is under way on the view
 	answers int
 	answer  [answers]Answer // so far
 	memory  [8]byte         // before the pass; the rest of it is in the pods

@@ -55,7 +55,7 @@ func newViews(w *World) views {
 	return views{w, make(map[podKey]*batch.Pod), make(map[[4]condition][]batch.JobCondition)}
 }
 
-// view returns what is seen in the state.
+// view returns the view of the controller.
 func (v *views) view(s *state) View {
 	j := &batch.Job{ObjectMeta: batch.ObjectMeta{Name: "job", Namespace: "ns", UID: "job"}, Spec: v.world.spec, Status: v.status(&s.seen)}
 	j.Spec.Suspend = s.seen.suspend
@@ -182,9 +182,9 @@ func exitCode(p *pod, l look) int32 {
 
 // read sets j, but for its specification, and the pods' lists to the status.
 func (s *state) read(st *batch.JobStatus) (j job, lists [Most]listed, err error) {
-	small := func(what string, n int32) uint8 {
+	small := func(name string, n int32) uint8 {
 		if n < 0 || n >= 15 {
-			err = fmt.Errorf("status.%s is %d", what, n)
+			err = fmt.Errorf("status.%s is %d", name, n)
 			return 0
 		}
 		return uint8(n)

@@ -38,7 +38,7 @@ type entry struct {
 	mark     mark
 }
 
-// mark says what is known of the calm steps from a state.
+// mark is the outcome of the calm steps from a state.
 type mark uint8
 
 const (
