@@ -178,7 +178,7 @@ func (w *walker) checkLists(s *state, next *job, lists *[Most]listed) error {
 			return errors.New("a pod's end is recorded twice")
 		case is == listedSucceeded && p.now.stage() != succeeded && !(p.now == absent && p.exempt):
 			return errors.New("a pod that has not succeeded is recorded as succeeded")
-		case is == listedFailed && !next.has(batch.JobFailureTarget) && p.now.stage() != failed && !(p.now.terminating() || p.now.is(deleting)) && p.now != absent:
+		case is == listedFailed && !next.has(batch.JobFailureTarget) && p.now.stage() != failed && (w.replacesEnded() || !p.now.is(deleting)) && p.now != absent:
 			return errors.New("a pod that has not failed is recorded as failed")
 		case is == listedFailed && !w.counts(p, p.now) && p.now.ended():
 			return errors.New("an ignored failure is recorded")

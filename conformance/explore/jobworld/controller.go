@@ -20,9 +20,10 @@ type Controller interface {
 	// with answers. It returns at the first request beyond them or at the end of the
 	// pass.
 	Pass(m Memory, v View, answers []Answer) Pass
-	// Shown returns the memory after the watches have shown the view, which reflects
-	// every request about pods so far.
-	Shown(m Memory, v View) Memory
+	// Shown returns the memory after the watch has shown the pods of the view. They
+	// reflect every request so far, except those about the pod in the slot late, if that
+	// is not negative. Its last change is not shown.
+	Shown(m Memory, v View, late int) Memory
 	// Waited returns the memory after units of time.
 	Waited(m Memory, units int) Memory
 	// Restarted returns the memory after a crash. kept reports whether

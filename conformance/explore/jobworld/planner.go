@@ -105,9 +105,11 @@ func (m *Memory) any(facts uint16) bool {
 }
 
 // Shown forgets the facts that the watch shows.
-func (c *Planner) Shown(m Memory, v View) Memory {
+func (c *Planner) Shown(m Memory, _ View, late int) Memory {
 	for i := range m.Pods {
-		m.Pods[i] &^= created | deleted | untracked | unsureFacts
+		if i != late {
+			m.Pods[i] &^= created | deleted | untracked | unsureFacts
+		}
 	}
 	return m
 }

@@ -65,6 +65,7 @@ type pod struct {
 	name               uint8 // in a story; not part of the state
 	exempt             bool  // its end need not count
 	passed             bool  // it came and went, and the watch has not shown that
+	last               bool  // its only change not shown is the last change of a pod, and others are not shown either
 	_                  struct{}
 }
 
@@ -168,12 +169,12 @@ func flag(is bool, bit byte) byte {
 
 func (p *pod) encode(b []byte) []byte {
 	return append(b,
-		byte(p.index+1)|flag(p.code9, 16)|flag(p.exempt, 32)|flag(p.passed, 64), byte(p.now), byte(p.seen), p.failures|p.ignored<<4,
+		byte(p.index+1)|flag(p.code9, 16)|flag(p.exempt, 32)|flag(p.passed, 64)|flag(p.last, 128), byte(p.now), byte(p.seen), p.failures|p.ignored<<4,
 		p.age|byte(p.listed)<<4|byte(p.seenListed)<<6, byte(p.named), byte(p.memory), byte(p.memory>>8))
 }
 
 func (p *pod) decode(b []byte) {
-	p.index, p.code9, p.exempt, p.passed = int8(b[0]&15)-1, b[0]&16 != 0, b[0]&32 != 0, b[0]&64 != 0
+	p.index, p.code9, p.exempt, p.passed, p.last = int8(b[0]&15)-1, b[0]&16 != 0, b[0]&32 != 0, b[0]&64 != 0, b[0]&128 != 0
 	p.now, p.seen, p.failures, p.ignored = look(b[1]), look(b[2]), b[3]&15, b[3]>>4
 	p.age, p.listed, p.seenListed = b[4]&15, listed(b[4]>>4&3), listed(b[4]>>6)
 	p.named, p.memory = named(b[5]), uint16(b[6])|uint16(b[7])<<8

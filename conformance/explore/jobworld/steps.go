@@ -1,5 +1,7 @@
 package jobworld
 
+import "slices"
+
 // step is a step of the world.
 type step struct {
 	kind stepKind
@@ -20,6 +22,7 @@ const (
 	jobResumed
 	jobShown
 	podsShown
+	podsShownButLast // without the last change
 	requestDone
 	requestRefused
 	requestLost
@@ -87,6 +90,9 @@ func (w *walker) controllerSteps(s *state, pass *Pass, add func(stepKind, int), 
 		}
 		if s.podsStale() {
 			add(podsShown, -1)
+			if i := s.lastChanged(); i >= 0 {
+				add(podsShownButLast, i)
+			}
 		}
 	}
 	if may(Crash) {
@@ -183,12 +189,15 @@ func (w *walker) conflicts(s *state, r *Request) bool {
 
 // podsStale reports whether the watch has not shown all changes of pods.
 func (s *state) podsStale() bool {
-	for i := range s.pods[:s.n] {
-		if s.pods[i].now != s.pods[i].seen || s.pods[i].passed {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.pods[:s.n], func(p pod) bool { return p.stale() })
+}
+
+func (p *pod) stale() bool { return p.now != p.seen || p.passed }
+
+// lastChanged returns the slot of the pod whose change can be shown after those of the
+// others, or -1.
+func (s *state) lastChanged() int {
+	return slices.IndexFunc(s.pods[:s.n], func(p pod) bool { return p.last })
 }
 
 // memoryOf returns the memory from before the pass.

@@ -1,9 +1,24 @@
 package jobworld
 
-import "github.com/restartkit/restart/jobpolicy/batch"
+import (
+	"slices"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
+)
 
 // take takes a step. The error says which invariant it breaks.
 func (w *walker) take(s *state, st step, pass *Pass) error {
+	before := *s
+	if err := w.change(s, st, pass); err != nil {
+		return err
+	}
+	s.noteLast(&before)
+	w.tidy(s)
+	return nil
+}
+
+// change makes the changes of a step.
+func (w *walker) change(s *state, st step, pass *Pass) error {
 	if f, is := st.fault(s); is {
 		s.left[f]--
 		s.left[Total]--
@@ -39,8 +54,8 @@ func (w *walker) take(s *state, st step, pass *Pass) error {
 		s.unknown = noIndexes - 1
 	case jobShown:
 		s.showJob()
-	case podsShown:
-		w.showPods(s)
+	case podsShown, podsShownButLast:
+		w.showPods(s, st.slot)
 	case requestDone, requestRefused, requestLost, requestConflicts:
 		return w.answer(s, st.kind, pass)
 	case passEnds:
@@ -54,7 +69,6 @@ func (w *walker) take(s *state, st step, pass *Pass) error {
 	case crashes, crashesBehind, crashesBare, takenOver:
 		w.crash(s, st.kind, pass)
 	}
-	w.tidy(s)
 	return nil
 }
 
@@ -127,11 +141,34 @@ func (s *state) showJob() {
 	}
 }
 
-func (w *walker) showPods(s *state) {
+// showPods shows all changes of pods, but for those of the pod in a slot, if it is not
+// negative.
+func (w *walker) showPods(s *state, but int) {
 	for i := range s.pods[:s.n] {
-		s.pods[i].seen, s.pods[i].passed = s.pods[i].now, false
+		if p := &s.pods[i]; i != but {
+			p.seen, p.passed = p.now, false
+		}
 	}
-	s.remember(w.control.Shown(s.memoryOf(), w.views.view(s)))
+	s.remember(w.control.Shown(s.memoryOf(), w.views.view(s), but))
+}
+
+// noteLast notes which pod has changed last in a step.
+func (s *state) noteLast(before *state) {
+	for i := range s.pods[:s.n] {
+		p, was := &s.pods[i], &before.pods[i]
+		if p.now == was.now && p.passed == was.passed || !p.stale() {
+			continue
+		}
+		for j := range s.pods[:s.n] {
+			s.pods[j].last = false
+		}
+		p.last = i >= before.n || !was.stale()
+		break
+	}
+	others := func(p pod) bool { return !p.last && p.stale() }
+	if i := s.lastChanged(); i >= 0 && (!s.pods[i].stale() || !slices.ContainsFunc(s.pods[:s.n], others)) {
+		s.pods[i].last = false
+	}
 }
 
 // crash ends the controller's process and starts another one.
@@ -147,7 +184,7 @@ func (w *walker) crash(s *state, kind stepKind, pass *Pass) {
 		return
 	}
 	s.showJob()
-	w.showPods(s)
+	w.showPods(s, -1)
 }
 
 func (s *state) endPass() {
@@ -196,7 +233,6 @@ func (w *walker) answer(s *state, kind stepKind, pass *Pass) error {
 		}
 		s.endPass()
 	}
-	w.tidy(s)
 	return nil
 }
 

@@ -40,6 +40,8 @@ func (s *state) text(st step, pass *Pass) string {
 		return "the watch shows the Job"
 	case podsShown:
 		return "the watch shows the pods"
+	case podsShownButLast:
+		return "the watch shows the pods, but not " + who
 	case requestDone:
 		return "the controller " + s.requestText(pass.Request)
 	case requestRefused:
