@@ -23,12 +23,12 @@ const every = " fail=2 evict=1 delete=1 vanish=1 refuse=1 unanswered=1 crash=1 o
 // shapes are the explored Jobs with the number of faults in each history.
 var shapes = strings.TrimSpace(`
 backoffLimit=0 total=3
-backoffLimit=1 starts total=3
+backoffLimit=1 starts total=2
 backoffLimit=2 suspend=1 total=3
 watchOnly backoffLimit=1 total=3
 completions=2 backoffLimit=1 total=3
 completions=2 parallelism=2 backoffLimit=0 total=2
-completions=2 parallelism=2 backoffLimit=1 total=3
+completions=2 parallelism=2 backoffLimit=1 total=2
 completions=2 parallelism=2 backoffLimit=2 suspend=1 total=2
 replaceEnded completions=2 parallelism=2 backoffLimit=1 total=2
 watchOnly completions=2 parallelism=2 backoffLimit=1 total=2
@@ -54,7 +54,7 @@ indexed watchOnly completions=2 parallelism=2 perIndex=1 total=1
 indexed completions=2 parallelism=2 perIndex=1 rule=Ignore:disruption total=2
 indexed completions=2 parallelism=2 perIndex=1 rule=FailIndex:code fail9=1 total=2
 indexed completions=2 parallelism=2 perIndex=1 rule=FailJob:code fail9=1 total=2
-indexed completions=3 parallelism=2 perIndex=0 total=2
+indexed completions=3 parallelism=2 perIndex=0 total=1
 indexed completions=3 parallelism=3 perIndex=1 maxFailed=1 total=1
 `)
 

@@ -14,10 +14,14 @@ var (
 	errLong = errors.New("a pass sends requests without end")
 )
 
+// matches reports whether the rule of the pod failure policy matches a failed pod.
+func (w *walker) matches(p *pod, l look) bool {
+	return w.job.On == OnCode && p.code9 || w.job.On == OnDisruption && l.is(disrupted)
+}
+
 // counts reports whether the end of a failed pod counts under the pod failure policy.
 func (w *walker) counts(p *pod, l look) bool {
-	r := w.job.Rule
-	return r != batch.ActionIgnore || !(w.job.On == OnCode && p.code9 || w.job.On == OnDisruption && l.is(disrupted))
+	return w.job.Rule != batch.ActionIgnore || !w.matches(p, l)
 }
 
 // replacesEnded reports whether only ended pods are replaced.
@@ -38,6 +42,9 @@ func (s *state) noteEnd(w *walker, p *pod) {
 		s.hadFailure |= 1 << p.index
 		if w.counts(p, p.now) {
 			s.failuresOf[p.index]++
+		}
+		if w.job.Rule == batch.ActionFailIndex && w.matches(p, p.now) {
+			s.failsAtOnce |= 1 << p.index
 		}
 	}
 }
@@ -213,6 +220,11 @@ func (w *walker) checkIndexes(s *state, next *job) error {
 		return errors.New("an index fails without a failure")
 	case int(next.succeeded) != bits.OnesCount8(next.completed):
 		return fmt.Errorf("the status counts %d successes of %d indexes", next.succeeded, bits.OnesCount8(next.completed))
+	}
+	for i, n := range s.failuresOf {
+		if bit := uint8(1) << i; failed&^was&bit != 0 && w.replacesEnded() && (s.unknown|s.failsAtOnce)&bit == 0 && int(n) <= w.job.PerIndex {
+			return fmt.Errorf("an index fails after %d failures", n)
+		}
 	}
 	return nil
 }

@@ -121,11 +121,12 @@ type state struct {
 	left Budget
 
 	// Facts that only the checks use.
-	failuresOf [indexes]uint8 // counted failures of an index
-	hadSuccess uint8          // bits of indexes with a success that must count
-	hadFailure uint8          // bits of indexes with a failure
-	unknown    uint8          // bits of indexes whose failures may have been lost
-	tainted    bool           // a controller took over with an older view
+	failuresOf  [indexes]uint8 // counted failures of an index
+	hadSuccess  uint8          // bits of indexes with a success that must count
+	failsAtOnce uint8          // bits of indexes with a failure that the rule lets fail the index
+	hadFailure  uint8          // bits of indexes with a failure
+	unknown     uint8          // bits of indexes whose failures may have been lost
+	tainted     bool           // a controller took over with an older view
 }
 
 const podBytes = 8
@@ -157,7 +158,7 @@ func (s *state) encode(b []byte) []byte {
 		b = append(b, n)
 	}
 	b = append(b, s.failuresOf[:]...)
-	return append(b, s.hadSuccess|s.unknown<<4, s.hadFailure)
+	return append(b, s.hadSuccess|s.unknown<<4, s.hadFailure|s.failsAtOnce<<4)
 }
 
 func flag(is bool, bit byte) byte {
@@ -229,7 +230,7 @@ func (s *state) decode(b []byte) {
 	}
 	b = b[(len(s.left)+1)/2:]
 	b = b[copy(s.failuresOf[:], b):]
-	s.hadSuccess, s.unknown, s.hadFailure = b[0]&15, b[0]>>4, b[1]
+	s.hadSuccess, s.unknown, s.hadFailure, s.failsAtOnce = b[0]&15, b[0]>>4, b[1]&15, b[1]>>4
 }
 
 // sort puts the pods into their canonical order and drops those that nothing refers to.
