@@ -63,12 +63,15 @@ func (w *walker) checkCreation(s *state, slot int) error {
 	case p.index >= 0 && (s.now.completed|s.now.failed&^noIndexes)>>p.index&1 != 0:
 		return errors.New("a pod is created for an ended index")
 	}
-	active := 0
+	active, terminating := 0, 0
 	done, lost := s.recorded()
 	for i := range s.pods[:s.n] {
 		q := &s.pods[i]
 		if q.now.active() {
 			active++
+		}
+		if q.now.terminating() {
+			terminating++
 		}
 		if i == slot || q.index != p.index || p.index < 0 {
 			continue
@@ -85,6 +88,8 @@ func (w *walker) checkCreation(s *state, slot int) error {
 		return errors.New("a pod is created although the status exceeds a limit of the Job")
 	case active > w.job.Parallelism:
 		return errors.New("a pod is created beyond parallelism")
+	case w.replacesEnded() && active+terminating > w.job.Parallelism:
+		return errors.New("a pod is created in place of one that has not ended")
 	case p.index < 0 && active+done > w.job.Completions:
 		return errors.New("a pod is created beyond completions")
 	case w.spec.BackoffLimitPerIndex != nil && w.replacesEnded() && s.unknown>>p.index&1 == 0 && p.failures != s.failuresOf[p.index]:
