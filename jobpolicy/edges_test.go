@@ -35,6 +35,27 @@ func TestStalePodIsCountedOnce(t *testing.T) {
 	}
 }
 
+// A pod counted late, because the first FinalStatus was lost, is still counted once if
+// the caller restarts and Pods shows the finalizer longest of all.
+func TestStalePodCountedLateIsCountedOnce(t *testing.T) {
+	for _, phase := range []batch.PodPhase{batch.PodFailed, batch.PodSucceeded} {
+		job := &batch.Job{Spec: batch.JobSpec{Completions: pointerTo[int32](3)}}
+		in := jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod("a", 0, phase, 1, t0)}, Now: t0}
+		for i, removed := range [][]string{nil, {"a"}, nil, nil} {
+			in.FinalizersRemoved = removed
+			plan := mustPlan(t, jobpolicy.Engine{}, in)
+			if plan.InterimStatus != nil {
+				in.Job.Status = *plan.InterimStatus // FinalStatus is lost
+			}
+			in.State = plan.State
+			u := in.Job.Status.UncountedTerminatedPods
+			if n := int(in.Job.Status.Failed+in.Job.Status.Succeeded) + len(u.Failed) + len(u.Succeeded); n != 1 {
+				t.Fatalf("%s, pass %d: %d ends in %+v", phase, i, n, in.Job.Status)
+			}
+		}
+	}
+}
+
 // Untrack is set only for surplus pods with a finalizer.
 func TestOnlyTrackedSurplusIsUntracked(t *testing.T) {
 	untracked := pod("a", 0, batch.PodRunning, 0, t0)

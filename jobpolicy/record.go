@@ -199,7 +199,7 @@ func (r *recording) state(m State) State {
 	m.Handled, m.Released = nil, nil
 	for _, p := range r.pods {
 		switch id := p.identity(); {
-		case p.counted:
+		case p.counted || p.recorded != unrecorded && !named[id]: // or counted by this plan
 			m.Released = append(m.Released, id)
 		case (p.endIsNew() || p.handled && !p.inRange) && !named[id]: // an index out of range may come back
 			m.Handled = append(slices.Grow(m.Handled, max(r.ended-len(m.Handled), 0)), id)

@@ -27,26 +27,11 @@ const timeLimit = "the tests' time limit"
 // notice runs go test with the mutated text overlaid on the file. It returns the first
 // test that fails, or "", and the output of the tests.
 func notice(path string, mutated []byte, limit time.Duration, args ...string) (test string, out []byte, err error) {
-	path, err = filepath.Abs(path)
+	overlayFile, remove, err := overlay(path, mutated)
 	if err != nil {
 		return "", nil, err
 	}
-	scratch, err := os.MkdirTemp("", "mutant")
-	if err != nil {
-		return "", nil, err
-	}
-	defer os.RemoveAll(scratch)
-	mutatedFile, overlayFile := filepath.Join(scratch, "mutated.go"), filepath.Join(scratch, "overlay.json")
-	if err := os.WriteFile(mutatedFile, mutated, 0o644); err != nil {
-		return "", nil, err
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{path: mutatedFile}})
-	if err != nil {
-		return "", nil, err
-	}
-	if err := os.WriteFile(overlayFile, overlay, 0o644); err != nil {
-		return "", nil, err
-	}
+	defer remove()
 	args = append([]string{"test", "-vet=off", "-failfast", "-exec", boundMemory, "-overlay", overlayFile, "-timeout", limit.String()}, args...)
 	out, err = exec.Command("go", args...).CombinedOutput()
 	switch {
@@ -62,4 +47,24 @@ func notice(path string, mutated []byte, limit time.Duration, args ...string) (t
 		return timeLimit, out, nil
 	}
 	return "a crash of the tests", out, nil
+}
+
+// overlay writes the files for the go command's flag -overlay, which replaces the file
+// by the mutated text. remove removes them.
+func overlay(path string, mutated []byte) (file string, remove func(), err error) {
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return "", nil, err
+	}
+	scratch, err := os.MkdirTemp("", "mutant")
+	if err != nil {
+		return "", nil, err
+	}
+	mutatedFile, file := filepath.Join(scratch, "mutated.go"), filepath.Join(scratch, "overlay.json")
+	text, err := json.Marshal(map[string]any{"Replace": map[string]string{path: mutatedFile}})
+	if err = errors.Join(err, os.WriteFile(mutatedFile, mutated, 0o644), os.WriteFile(file, text, 0o644)); err != nil {
+		os.RemoveAll(scratch)
+		return "", nil, err
+	}
+	return file, func() { os.RemoveAll(scratch) }, nil
 }

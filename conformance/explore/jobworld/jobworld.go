@@ -1,0 +1,86 @@
+// Package jobworld is the world of one small Job, as states and steps that package
+// search can visit completely. The world has an API server with the Job and its pods,
+// kubelets and users that change them, watches that show changes late, and a
+// [Controller], whose requests are carried out, refused, or carried out without an
+// answer. [Planner] is the controller of package jobpolicy; others can take its place.
+//
+// Every fault uses up a part of the Job's [Budget], so the number of states is finite.
+// Time passes only when the controller waits for nothing but time. States hold the ages
+// of ends in units of [Unit], up to the controller's longest delay. Pods that differ in
+// name only are interchangeable.
+package jobworld
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/restartkit/restart/conformance/explore/search"
+	"github.com/restartkit/restart/jobpolicy/batch"
+)
+
+// Unit is the unit in which time passes. Delays must be multiples of it.
+const Unit = 10 * time.Second
+
+// World is a Job with a controller. It is a [search.System].
+type World struct {
+	job     Job
+	spec    batch.JobSpec // with defaults
+	control func() Controller
+	longest uint8 // greatest age of an end, in units
+}
+
+// New returns the world of a Job whose controller delays replacements by at most
+// longest. Each goroutine of a search calls control once for a Controller of its own.
+func New(job Job, control func() Controller, longest time.Duration) (*World, error) {
+	if err := job.Validate(); err != nil {
+		return nil, err
+	}
+	w := &World{job: job, spec: job.Spec(), control: control, longest: uint8((longest + Unit - 1) / Unit)}
+	if w.longest > oldest {
+		return nil, fmt.Errorf("jobworld: delays up to %v are too long: at most %v", longest, oldest*Unit)
+	}
+	return w, nil
+}
+
+// Start returns the encoding of the state in which the Job exists and the controller
+// sees it.
+func (w *World) Start() []byte {
+	s := w.start()
+	return s.encode(nil)
+}
+
+func (w *World) start() state {
+	s := state{left: w.job.Budget}
+	s.now.failed = noIndexes
+	s.seen = s.now
+	return s
+}
+
+// Expander returns a search.Expander.
+func (w *World) Expander() search.Expander { return w.newWalker() }
+
+// walker finds and takes the steps of a world. One goroutine uses it.
+type walker struct {
+	*World
+	control Controller
+	views   views
+	buffer  []byte
+}
+
+func (w *World) newWalker() *walker {
+	return &walker{World: w, control: w.control(), views: newViews(w)}
+}
+
+// Expand calls visit for each step.
+func (w *walker) Expand(text []byte, visit func(search.Step)) (end bool) {
+	var s state
+	s.decode(text)
+	steps, pass, end := w.steps(&s)
+	for i, step := range steps {
+		next := s
+		err := w.take(&next, step, &pass)
+		w.buffer = next.encode(w.buffer[:0])
+		visit(search.Step{Next: w.buffer, Calm: i == 0, Broken: err})
+	}
+	return end
+}

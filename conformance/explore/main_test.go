@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// called runs the command and returns its exit code and output.
+func called(ctx context.Context, args ...string) (code int, out, progress string) {
+	var o, p bytes.Buffer
+	code = run(ctx, args, &o, &p)
+	return code, o.String(), p.String()
+}
+
+// Without faults every Job of the table is clean, and its rows say so.
+func TestTable(t *testing.T) {
+	code, out, progress := called(context.Background(), "-faults", "0")
+	want := strings.Count(shapes, "\n") + 1
+	if rows := strings.Count(out, "| clean |\n"); code != 0 || rows != want {
+		t.Errorf("exit code %d, %d clean rows of %d:\n%s", code, rows, want, out)
+	}
+	if !strings.HasPrefix(progress, "1 of ") || strings.Count(progress, "\n") != want {
+		t.Errorf("progress:\n%s", progress)
+	}
+}
+
+func TestSlice(t *testing.T) {
+	code, out, _ := called(context.Background(), "-faults", "1", "-only", "replaceEnded")
+	if code != 0 || !regexp.MustCompile(`\| 2 Jobs \| \d{5} \|`).MatchString(out) {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	if code, out, _ := called(context.Background(), "-job", "fail=1 total=1", "-states", "20"); code != 0 || !strings.Contains(out, "| clean so far |") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+}
+
+// A cancelled run prints the table so far.
+func TestInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	code, out, _ := called(ctx)
+	if code != 0 || !strings.Contains(out, "\n| 0 Jobs | 0 |") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+}
+
+func TestReplay(t *testing.T) {
+	file := filepath.Join("jobworld", "testdata", "counted-late.story")
+	if code, out, progress := called(context.Background(), "-story", file); code != 0 || out != file+": 18 steps break no invariant\n" {
+		t.Errorf("exit code %d: %s%s", code, out, progress)
+	}
+	impossible := filepath.Join(t.TempDir(), "impossible.story")
+	if err := os.WriteFile(impossible, []byte("job\npod 1 fails with 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, progress := called(context.Background(), "-story", impossible); code != 2 || !strings.Contains(progress, "is not possible") {
+		t.Errorf("exit code %d: %s", code, progress)
+	}
+}
+
+func TestWrongArguments(t *testing.T) {
+	for _, args := range [][]string{{"-workers", "0"}, {"-job", "fail=1"}, {"-job", "pods=1"}, {"-story", "none"}, {"more"}, {"-x"}} {
+		want := 2
+		if args[1%len(args)] == "fail=1" {
+			want = 0
+		}
+		if code, _, progress := called(context.Background(), args...); code != want {
+			t.Errorf("%q: exit code %d: %s", args, code, progress)
+		}
+	}
+	if code, _, progress := called(context.Background(), "-h"); code != 0 || !strings.Contains(progress, "-story") {
+		t.Errorf("-h: exit code %d: %s", code, progress)
+	}
+}
