@@ -92,9 +92,10 @@ var exploredOptions = GeneratorOptions{
 type exploration struct {
 	name   string
 	stream bool
-	look   string  // at single pods: "status" alone, "pod" and then status, or "" for full lists only
+	look   string  // at a pod: by full "lists" and a status, by "pods" and a status, or by "statuses" alone
 	pods   podView // the last phase that each container may reach
 	slow   bool    // readers take at any moment; otherwise at once
+	behind int     // events of another container that are pending at the beginning
 	lazy   bool    // several events may arrive before the Generator's turn
 	ticks  int     // seconds that pass before the runtime becomes quiet
 	faults int     // of these kinds
@@ -158,6 +159,9 @@ func newPodWorld(x exploration) *podWorld {
 	w := &podWorld{exploration: x, now: time.Unix(1e9, 0).UTC(), versions: []podVersion{{}}}
 	w.ticksLeft, w.faultsLeft = x.ticks, x.faults
 	w.begin(ExitOptions[string]{})
+	for range x.behind {
+		w.reader.put(exploredPod, []Event[string]{{exploredPod, ContainerChanged, "former"}})
+	}
 	w.advance()
 	return w
 }
@@ -172,7 +176,7 @@ func (w *podWorld) begin(o ExitOptions[string]) {
 		panic(err)
 	}
 	g.core.streaming = w.stream
-	g.core.alone, g.core.single = w.look == "status", w.look != ""
+	g.core.alone, g.core.single = w.look == "statuses", w.look != "lists"
 	w.g = g
 	w.reader = g.core.subscribe()
 	if w.exits, err = g.ExitReader(o); err != nil {
@@ -190,20 +194,21 @@ func (w *podWorld) change(c int, to phase) {
 	last := &w.versions[len(w.versions)-1]
 	last.until = w.now
 	is := last.is
-	was := is[c]
 	is[c] = to
-	w.versions = append(w.versions, podVersion{is: is})
-	kinds := []RuntimeEventType{RuntimeEventCreated, RuntimeEventStarted, RuntimeEventStopped, RuntimeEventDeleted}[to-inCreated:][:1]
-	if was == inRunning && to == inRemoved {
-		kinds = []RuntimeEventType{RuntimeEventStopped, RuntimeEventDeleted}
+	if last.is[c] == inRunning && to == inRemoved {
+		w.send(c, RuntimeEventStopped, is)
 	}
-	for _, kind := range kinds {
-		if w.streaming {
-			w.events = append(w.events, RuntimeEvent[string, podView]{
-				Pod: exploredPod, Container: exploredIDs[c], Type: kind, At: w.now.Add(w.ahead),
-				Seen: &PodSnapshot[string, podView]{Pod[string]{exploredPod, is.Containers()}, is},
-			})
-		}
+	w.versions = append(w.versions, podVersion{is: is})
+	w.send(c, RuntimeEventCreated+RuntimeEventType(to-inCreated), is)
+}
+
+// send sends an event about container c, if the stream is open.
+func (w *podWorld) send(c int, kind RuntimeEventType, is podView) {
+	if w.streaming {
+		w.events = append(w.events, RuntimeEvent[string, podView]{
+			Pod: exploredPod, Container: exploredIDs[c], Type: kind, At: w.now.Add(w.ahead),
+			Seen: &PodSnapshot[string, podView]{Pod[string]{exploredPod, is.Containers()}, is},
+		})
 	}
 }
 
