@@ -317,7 +317,10 @@ func (w *podWorld) idle() {
 		w.now = w.wake.at
 		w.settleCalls()
 	}
-	period := w.g.core.period()
+	period := exploredOptions.RelistPeriod
+	if w.stream {
+		period = exploredOptions.EventedPeriod
+	}
 	end := w.now.Add(period)
 	lists, others := w.lists, w.otherCalls
 	for w.wake.set && !w.wake.at.After(end) {
