@@ -24,7 +24,8 @@ import (
 //   - G2 an answer of GetNewerThan(t) was observed after t;
 //   - G3 a removed container or deleted pod does not come back, unless the runtime
 //     reuses its id;
-//   - G4 with a quiet runtime the cache equals its list within one relist;
+//   - G4 with a quiet runtime the cache equals its list within one relist, after the
+//     backoff of a pod whose last looks failed, which is at most 10 RelistPeriods;
 //   - G5 every wait ends with data, its context or Close; with a live runtime
 //     GetNewerThan returns, and WaitFor sees the current state, within WaitLimit plus a
 //     relist of the pod;
