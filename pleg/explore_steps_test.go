@@ -9,10 +9,9 @@ import (
 
 // A podStep is one step of a history.
 type podStep struct {
-	do    podStepKind
-	i     uint8 // the container, call, event or clock
-	phase phase // of the container
-	as    uint8 // the version that a call answers with
+	do podStepKind
+	i  uint8 // the container, call, event or clock
+	as uint8 // the container's next phase, or the version that a call answers with
 }
 
 type podStepKind uint8

@@ -34,17 +34,18 @@ type backoffRecord struct {
 	last     *time.Time
 }
 
-// syncContext is the beginning of the context of a pass over a Job.
+// syncContext is the beginning of the context of a pass over a Job. The blank fields
+// keep the others in their places.
 type syncContext struct {
 	job                  *batchv1.Job
 	pods                 []*corev1.Pod
-	finishedCondition    *batchv1.JobCondition
+	_                    *batchv1.JobCondition // finishedCondition
 	activePods           []*corev1.Pod
-	succeeded, failed    int32
-	prevSucceededIndexes []interval
+	_, _                 int32      // succeeded, failed
+	_                    []interval // prevSucceededIndexes
 	succeededIndexes     []interval
 	failedIndexes        *[]interval
-	newBackoffRecord     backoffRecord
+	_                    backoffRecord // newBackoffRecord
 	expectedRmFinalizers sets.Set[types.UID]
 	uncounted            *uncountedPods
 	_                    [8]uintptr // fields that no function below reads
