@@ -24,8 +24,8 @@ var failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 // timeLimit stands for a failed test if the tests did not end in time.
 const timeLimit = "the tests' time limit"
 
-// notice runs go test with the mutated text overlaid on the file. It returns the first
-// test that fails, or "", and the output of the tests.
+// notice runs go test in the file's module, with the mutated text overlaid on the file.
+// It returns the first test that fails, or "", and the output of the tests.
 func notice(path string, mutated []byte, limit time.Duration, args ...string) (test string, out []byte, err error) {
 	overlayFile, remove, err := overlay(path, mutated)
 	if err != nil {
@@ -33,7 +33,9 @@ func notice(path string, mutated []byte, limit time.Duration, args ...string) (t
 	}
 	defer remove()
 	args = append([]string{"test", "-vet=off", "-failfast", "-exec", boundMemory, "-overlay", overlayFile, "-timeout", limit.String()}, args...)
-	out, err = exec.Command("go", args...).CombinedOutput()
+	command := exec.Command("go", args...)
+	command.Dir = moduleOf(filepath.Dir(path))
+	out, err = command.CombinedOutput()
 	switch {
 	case err == nil:
 		return "", out, nil
@@ -47,6 +49,17 @@ func notice(path string, mutated []byte, limit time.Duration, args ...string) (t
 		return timeLimit, out, nil
 	}
 	return "a crash of the tests", out, nil
+}
+
+// moduleOf returns the root of the module that contains a folder of the repository.
+func moduleOf(folder string) string {
+	for folder != "." {
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			break
+		}
+		folder = filepath.Dir(folder)
+	}
+	return folder
 }
 
 // overlay writes the files for the go command's flag -overlay, which replaces the file

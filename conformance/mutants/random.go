@@ -82,7 +82,11 @@ func (s *sample) prepare() error {
 	if err != nil {
 		return err
 	}
-	s.args = []string{"./" + s.pkg}
+	inModule, err := filepath.Rel(moduleOf(s.pkg), s.pkg)
+	if err != nil {
+		return err
+	}
+	s.args = []string{"./" + inModule}
 	if usesRapid(folder) {
 		// A mutant's failing inputs need not be shrunk or kept.
 		s.args = append(s.args, "-rapid.shrinktime=0s", "-rapid.nofailfile")
