@@ -47,6 +47,17 @@ func TestUnknownFieldsSurviveARoundTrip(t *testing.T) {
 }
 
 // Unknown fields do not affect known ones.
+func TestFieldsOfAnotherTypeAreErrors(t *testing.T) {
+	var spec batch.JobSpec
+	if err := json.Unmarshal([]byte(`{"parallelism":"two"}`), &spec); err == nil {
+		t.Error("a text as parallelism is no error")
+	}
+	var rule batch.PodFailurePolicyRule
+	if err := json.Unmarshal([]byte(`{"action":1}`), &rule); err == nil {
+		t.Error("a number as action is no error")
+	}
+}
+
 func TestUnknownFieldsLeaveKnownOnesUnchanged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := batch.JobSpec{}

@@ -112,6 +112,23 @@ func typesAndFields(err error) string {
 	return strings.Join(all, ", ")
 }
 
+// The number of another rule is no name, because an unnamed rule has its number in its
+// reason. Other numbers are names.
+func TestNumbersAsRuleNames(t *testing.T) {
+	for name, valid := range map[string]bool{"0": true, "1": false, "2": true, "01": true} {
+		rule := batch.PodFailurePolicyRule{Action: batch.ActionFailJob, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{1}}}
+		named := rule
+		named.Name = name
+		job := batch.Job{Spec: batch.JobSpec{
+			PodFailurePolicy: &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{named, rule}},
+			Template:         batch.PodTemplateSpec{Spec: batch.PodSpec{RestartPolicy: batch.RestartPolicyNever}},
+		}}
+		if err := job.Spec.Validate(); (err == nil) != valid {
+			t.Errorf("name %q: %v", name, err)
+		}
+	}
+}
+
 func TestValidateUpdate(t *testing.T) {
 	n := ptr[int32]
 	job := func(changes ...func(*batch.JobSpec)) *batch.JobSpec {
