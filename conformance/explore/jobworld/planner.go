@@ -237,8 +237,9 @@ func (p *planning) change(plan *jobpolicy.Plan) (failed, ok bool) {
 	if failed {
 		return true, true
 	}
-	for size, first := 1, 0; first < len(plan.Create); size, first = 2*size, first+size {
-		for _, n := range plan.Create[first:min(first+size, len(plan.Create))] {
+	wanted := p.memory.placeAll(plan.Create)
+	for size, first := 1, 0; first < len(wanted); size, first = 2*size, first+size {
+		for _, n := range wanted[first:min(first+size, len(wanted))] {
 			done, ok := p.create(n)
 			if !ok {
 				return false, false
@@ -285,16 +286,45 @@ func (p *planning) delete(slot int, untrack bool) (done, ok bool) {
 	return a.Outcome == Done, true
 }
 
-// create creates a pod, under the name of an earlier one whose creation had no answer.
-func (p *planning) create(n jobpolicy.Creation) (done, ok bool) {
-	r := Request{Kind: CreatePod, Pod: -1, Index: n.Index}
-	r.Failures, r.Ignored = n.FailureCounts()
-	for i, facts := range p.memory.Pods {
-		if facts&createdUnsure != 0 && int(facts>>unsureIndex)-1 == n.Index {
-			r.Pod = i
-			break
+// placed is a pod to create, in the slot of an earlier creation without an answer or,
+// if that is negative, in a new one.
+type placed struct {
+	jobpolicy.Creation
+	slot int
+}
+
+// placeAll assigns the slots of creations without an answer to wanted pods and returns
+// those first. If the plan does not want all of these, their pods may still appear, so
+// placeAll returns no others.
+func (m *Memory) placeAll(wanted []jobpolicy.Creation) []placed {
+	unsure := make(map[int][]int) // slots by index
+	left := 0
+	for i, facts := range m.Pods {
+		if facts&createdUnsure != 0 {
+			index := int(facts>>unsureIndex) - 1
+			unsure[index] = append(unsure[index], i)
+			left++
 		}
 	}
+	var again, others []placed
+	for _, n := range wanted {
+		if slots := unsure[n.Index]; len(slots) > 0 {
+			again, unsure[n.Index] = append(again, placed{n, slots[0]}), slots[1:]
+			left--
+		} else {
+			others = append(others, placed{n, -1})
+		}
+	}
+	if left > 0 {
+		return again
+	}
+	return append(again, others...)
+}
+
+// create creates a pod.
+func (p *planning) create(n placed) (done, ok bool) {
+	r := Request{Kind: CreatePod, Pod: n.slot, Index: n.Index}
+	r.Failures, r.Ignored = n.FailureCounts()
 	a, ok := p.send(r)
 	if !ok {
 		return false, false
