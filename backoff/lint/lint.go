@@ -116,9 +116,6 @@ func (s *space) fastest(i int, curve backoff.Policy, restarts int) time.Duration
 			next[i] = never
 		}
 		for i, t := range times {
-			if t == never {
-				continue
-			}
 			t = add(t, delay(i+1))
 			next[i+1] = min(next[i+1], add(t, short))
 			next[0] = min(next[0], add(t, over))

@@ -356,3 +356,33 @@ func TestLargePoliciesAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// The first code after a range may be the only one that reaches a later rule.
+func TestCodeAfterARangeIsTried(t *testing.T) {
+	codes := func(first, last int32) *backoff.ExitCodes {
+		return &backoff.ExitCodes{Operator: backoff.OperatorIn, Ranges: []backoff.CodeRange{{First: first, Last: last}}}
+	}
+	c := backoff.ExitPolicy{Rules: backoff.Rules{
+		{Action: backoff.ActionRestart, ExitCodes: codes(0, 5)}, {Action: backoff.ActionRestart, ExitCodes: codes(3, 6)},
+	}}
+	if found := Check(c, curve); len(found) > 0 {
+		t.Error(found)
+	}
+}
+
+// Up to mostWays sets are kept.
+func TestLeastKeepsMostWays(t *testing.T) {
+	sets := make(map[rules]bool)
+	for set := rules(0); len(sets) < mostWays; set++ {
+		if bits.OnesCount32(uint32(set)) == 7 { // none of them contains another one
+			sets[set] = true
+		}
+	}
+	if kept, ok := least(sets); !ok || len(kept) != mostWays {
+		t.Errorf("kept %d of %d sets: %v", len(kept), mostWays, ok)
+	}
+	sets[0x7f<<20] = true
+	if _, ok := least(sets); ok {
+		t.Error("one set more is kept, too")
+	}
+}
