@@ -138,14 +138,20 @@ func (m mutation) apply(text []byte) ([]byte, error) {
 	return bytes.Replace(text, whole, []byte("\n"+m.after), 1), nil
 }
 
-// try returns the test that notices the mutation, or "".
-func (m mutation) try(pkg string) (string, error) {
-	path := filepath.Join(pkg, m.file)
+// mutated returns the path of the mutation's file in a package, and its mutated text.
+func (m mutation) mutated(pkg string) (path string, mutated []byte, err error) {
+	path = filepath.Join(pkg, m.file)
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	mutated, err := m.apply(text)
+	mutated, err = m.apply(text)
+	return path, mutated, err
+}
+
+// try returns the test that notices the mutation, or "".
+func (m mutation) try(pkg string) (string, error) {
+	path, mutated, err := m.mutated(pkg)
 	if err != nil {
 		return "", err
 	}

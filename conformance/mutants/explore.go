@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,44 +16,72 @@ import (
 // exploreLimit bounds the exploration of a mutant with a number of faults.
 const exploreLimit = 5 * time.Minute
 
-// exploreChosen explores the Jobs of conformance/explore under each chosen mutation of
-// package jobpolicy, and prints a table.
+// explorers are the packages whose mutants are explored, with the document that holds
+// their table, and the function that returns the cells of a row.
+var explorers = []struct {
+	document, head string
+	packages       []string
+	explore        func(m mutation, pkg string) (cells string, err error)
+}{
+	{"conformance/explore/README.md", "| broken | invariant | faults | steps |\n|---|---|---|---|\n", []string{"jobpolicy"}, mutation.exploreJobs},
+	{"conformance/explore/pleg.md", "| broken | guarantee | steps |\n|---|---|---|\n", []string{"pleg", "pleg/statuscache"}, mutation.exploreTest},
+}
+
+// exploreChosen explores the chosen mutations of the packages, all if there are none,
+// and prints a table.
 func exploreChosen(packages []string, _ draw, what string, write bool) error {
-	if len(packages) > 0 {
-		return errors.New("-explore takes no packages: it tries jobpolicy")
-	}
-	mutations, err := readMutations(listOf("conformance/mutants", "jobpolicy"))
-	if err != nil {
-		return err
-	}
-	var table strings.Builder
-	table.WriteString("| broken | invariant | faults | steps |\n|---|---|---|---|\n")
-	fmt.Print(table.String())
-	for _, m := range mutations {
-		if strings.Contains(m.file, "/") || !strings.Contains(m.what, what) {
-			continue // of another package
+	for _, e := range explorers {
+		var table strings.Builder
+		for _, pkg := range e.packages {
+			if len(packages) > 0 && !slices.Contains(packages, pkg) {
+				continue
+			}
+			mutations, err := readMutations(listOf("conformance/mutants", pkg))
+			if err != nil {
+				return err
+			}
+			for _, m := range mutations {
+				if strings.Contains(m.file, "/") || !strings.Contains(m.what, what) {
+					continue // of another package
+				}
+				cells, err := e.explore(m, pkg)
+				if err != nil {
+					return fmt.Errorf("%s: %w", m.what, err)
+				}
+				row := fmt.Sprintf("| %s (`%s`) | %s |\n", m.what, m.file, cells)
+				fmt.Print(row)
+				table.WriteString(row)
+			}
 		}
-		row, err := m.explore()
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.what, err)
+		if write && table.Len() > 0 {
+			if err := insert(e.document, e.head+table.String()); err != nil {
+				return err
+			}
 		}
-		fmt.Print(row)
-		table.WriteString(row)
-	}
-	if write {
-		return insert("conformance/explore/README.md", table.String())
 	}
 	return nil
 }
 
-// explore returns the row of the mutation.
-func (m mutation) explore() (string, error) {
-	path := filepath.Join("jobpolicy", m.file)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
+// breach is a broken invariant, "" for none, after a number of steps.
+type breach struct {
+	invariant string
+	steps     int
+}
+
+// shortest returns the breach with the fewest steps among the matches of a pattern,
+// whose groups are an invariant and a number of steps.
+func shortest(pattern *regexp.Regexp, out []byte) (found breach) {
+	for _, m := range pattern.FindAllSubmatch(out, -1) {
+		if steps, _ := strconv.Atoi(string(m[2])); found.invariant == "" || steps < found.steps {
+			found = breach{string(m[1]), steps}
+		}
 	}
-	mutated, err := m.apply(text)
+	return found
+}
+
+// exploreJobs explores Jobs under a mutation of package jobpolicy.
+func (m mutation) exploreJobs(pkg string) (cells string, err error) {
+	path, mutated, err := m.mutated(pkg)
 	if err != nil {
 		return "", err
 	}
@@ -72,16 +100,29 @@ func (m mutation) explore() (string, error) {
 			return "", err
 		}
 		if found.invariant != "" {
-			return fmt.Sprintf("| %s (`%s`) | %s | %d | %d |\n", m.what, m.file, found.invariant, faults, found.steps), nil
+			return fmt.Sprintf("%s | %d | %d", found.invariant, faults, found.steps), nil
 		}
 	}
-	return fmt.Sprintf("| %s (`%s`) | none | | |\n", m.what, m.file), nil
+	return "none | | ", nil
 }
 
-// breach is a broken invariant, "" for none, after a number of steps.
-type breach struct {
-	invariant string
-	steps     int
+var testBreach = regexp.MustCompile(`(?m)^\s+\w+\.go:\d+: (G\d+): .*, after (\d+) steps:$`)
+
+// exploreTest explores the worlds of the package's test TestExplorations, each up to
+// ten times as many states as that test does by default.
+func (m mutation) exploreTest(pkg string) (cells string, err error) {
+	path, mutated, err := m.mutated(pkg)
+	if err != nil {
+		return "", err
+	}
+	_, out, err := notice(path, mutated, exploreLimit, "./"+pkg, "-failfast=false", "-run", "^TestExplorations$", "-"+filepath.Base(pkg)+".states=5000")
+	if err != nil {
+		return "", err
+	}
+	if found := shortest(testBreach, out); found.invariant != "" {
+		return fmt.Sprintf("%s | %d", found.invariant, found.steps), nil
+	}
+	return "none | ", nil
 }
 
 var breachRow = regexp.MustCompile(`\| \*\*(.*)\*\* after (\d+) steps \|`)
@@ -96,11 +137,7 @@ func exploreWith(program string, faults int) (found breach, err error) {
 		args = append(args, "-first", "-states", "150000") // the whole table takes minutes
 	}
 	out, err := exec.CommandContext(ctx, program, args...).Output()
-	for _, row := range breachRow.FindAllSubmatch(out, -1) {
-		if steps, _ := strconv.Atoi(string(row[2])); found.invariant == "" || steps < found.steps {
-			found = breach{string(row[1]), steps}
-		}
-	}
+	found = shortest(breachRow, out)
 	var exit *exec.ExitError
 	switch {
 	case found.invariant != "" || err == nil || ctx.Err() != nil:

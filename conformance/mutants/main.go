@@ -6,7 +6,7 @@
 //	go run ./conformance/mutants -what G5 pleg                 those whose description contains G5
 //	go run ./conformance/mutants -w                            and write the table into README.md beside the lists
 //	go run ./conformance/mutants -random 60 -seed 1 backoff    a random sample of all mutants of a package
-//	go run ./conformance/mutants -explore                      those of jobpolicy, explored instead of tested
+//	go run ./conformance/mutants -explore                      those of jobpolicy and pleg, explored instead of tested
 //
 // The chosen mutations of package p are in conformance/mutants/p.txt, separated by
 // blank lines. Unchanged context lines may surround the change, each after a space:
@@ -30,9 +30,10 @@
 // entry, its line of output says so. Survivors are printed in the same form.
 //
 // With -explore, ./conformance/explore looks for a shortest story in which a chosen
-// mutant of package jobpolicy breaks an invariant, first with one fault in each
-// history, then with two. The table is that of conformance/explore/README.md. A mutant
-// that breaks none is no error; that document says why.
+// mutant of package jobpolicy breaks an invariant, first without faults in a history,
+// then with one, then with two. For mutants of pleg and pleg/statuscache, their test
+// TestExplorations does so. The tables are those of README.md and pleg.md in
+// conformance/explore. A mutant that breaks none is no error; these documents say why.
 //
 // Files are not changed. The mutated file overlays the original for one run of the
 // package's tests, and a run that exceeds its time limit counts as noticed. The exit
@@ -52,7 +53,7 @@ import (
 func main() {
 	write := flag.Bool("w", false, "write the table of the chosen mutations into README.md beside the lists")
 	what := flag.String("what", "", "try only chosen mutations whose description contains this")
-	explore := flag.Bool("explore", false, "explore the chosen mutations of package jobpolicy instead of running tests")
+	explore := flag.Bool("explore", false, "explore the chosen mutations of jobpolicy, pleg and pleg/statuscache instead of running all tests")
 	random := flag.Int("random", 0, "try so many random mutants of each package instead of the chosen ones")
 	d := draw{clock: clock.RealClock{}}
 	flag.Uint64Var(&d.seed, "seed", 1, "the seed of the random sample")
