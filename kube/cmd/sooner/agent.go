@@ -38,7 +38,7 @@ type agent struct {
 	ending   bool      // all waits
 	replaced bool      // manifests, since the last look
 	details  map[string]detail
-	images   map[string]*cri.ImageSpec // by container of a static pod
+	images   map[string]*cri.ImageSpec // by container
 	verdicts map[string]verdict        // last ones, by record
 	mistakes map[string]*mistake       // in annotations, by pod
 	requests sync.WaitGroup
@@ -222,11 +222,11 @@ func (a *agent) carryOut(ctx context.Context, plan decide.Plan, known map[string
 	}
 	for _, poke := range plan.Poke {
 		p := known[poke.Pod]
-		if !poke.Static {
+		image := a.images[poke.Pod+"/"+poke.Container]
+		if !poke.ByRecord || image == nil && !p.Static {
 			a.request("poke", p, func() error { return a.cluster.poke(ctx, p, time.Now()) })
 			continue
 		}
-		image := a.images[poke.Pod+"/"+poke.Container]
 		if err := a.node.poke(ctx, poke.Sandbox, image); err != nil {
 			a.failed("poke", err, "pod", p)
 			continue

@@ -204,9 +204,7 @@ func (a *agent) records(ctx context.Context, containers []*cri.Container, l *loo
 				r = d.record
 				r.NextCount = nextCount(d.log)
 			}
-			if p.Static {
-				a.images[r.Pod+"/"+r.Name] = c.Image
-			}
+			a.images[r.Pod+"/"+r.Name] = c.Image
 		}
 		records = append(records, r)
 	}

@@ -106,7 +106,7 @@ type Plan struct {
 type Poke struct {
 	Pod, Container string
 	Sandbox        string
-	Static         bool // over CRI, by a record named PokeName
+	ByRecord       bool // over CRI, by a record named PokeName, instead of by the API server
 }
 
 // Verdict is the decision about a record, with its reason.
@@ -136,7 +136,7 @@ const (
 	ReasonElsewhere Reason = "another-container" // one that ended restarts all containers
 )
 
-// PokeName is the name of the records by which static pods are poked.
+// PokeName is the name of the records by which pods are poked.
 const PokeName = "sooner-poke"
 
 const (
@@ -149,4 +149,8 @@ const (
 	PokeEvery = time.Second
 	PokeMax   = time.Minute
 	pokesFast = 8
+	// After so many pokes by the API server in vain, every other one is by a record. A
+	// kubelet of Kubernetes 1.36 with the gate EventedPLEG looks at the runtime only after
+	// one of its events.
+	pokesOfAPI = 3
 )

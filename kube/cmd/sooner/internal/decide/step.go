@@ -220,9 +220,11 @@ func (s *step) pod(p *Pod) {
 		all := named(records, c.Name)
 		switch {
 		case len(all) == 0:
+			before := s.pokes[k].n
 			if ready && !p.Ended && s.awaits(p, c.Name) && s.try(s.pokes, p.UID, k) {
-				s.plan.Poke = append(s.plan.Poke, Poke{Pod: p.UID, Container: c.Name, Sandbox: box, Static: p.Static})
-				if p.Static {
+				byRecord := p.Static || before >= pokesOfAPI && (before-pokesOfAPI)%2 == 0
+				s.plan.Poke = append(s.plan.Poke, Poke{Pod: p.UID, Container: c.Name, Sandbox: box, ByRecord: byRecord})
+				if byRecord {
 					s.again(p.UID, Settle) // to remove the record
 				}
 			}

@@ -104,11 +104,11 @@ func (a *simAgent) carryOut(plan Plan) {
 	}
 	for _, poke := range plan.Poke {
 		p := a.podOf(poke.Pod)
-		if p.Static != poke.Static {
+		if p.Static && !poke.ByRecord {
 			a.t.Fatalf("poke %+v", poke)
 		}
 		switch {
-		case p.Static:
+		case poke.ByRecord:
 			p.records = append(p.records, &simRecord{Record: Record{ID: a.id(), Sandbox: poke.Sandbox, Pod: p.UID, Name: PokeName, Created: a.wall()}})
 		case a.up:
 			p.sync = a.now
