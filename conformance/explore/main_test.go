@@ -13,14 +13,14 @@ import (
 // called runs the command and returns its exit code and output.
 func called(ctx context.Context, args ...string) (code int, out, progress string) {
 	var o, p bytes.Buffer
-	code = run(ctx, args, &o, &p)
+	code = command.Run(ctx, args, &o, &p)
 	return code, o.String(), p.String()
 }
 
 // Without faults every Job of the table is clean, and its rows say so.
 func TestTable(t *testing.T) {
 	code, out, progress := called(context.Background(), "-faults", "0")
-	want := strings.Count(shapes, "\n") + 1
+	want := len(command.Shapes)
 	if rows := strings.Count(out, "| clean |\n"); code != 0 || rows != want {
 		t.Errorf("exit code %d, %d clean rows of %d:\n%s", code, rows, want, out)
 	}

@@ -24,10 +24,14 @@ type Controller interface {
 	// reflect every request so far, except those about the pod in the slot late, if that
 	// is not negative. Its last change is not shown.
 	Shown(m Memory, v View, late int) Memory
+	// JobShown returns the memory after the watch has shown the Job, with every status
+	// written so far.
+	JobShown(m Memory) Memory
 	// Waited returns the memory after units of time.
 	Waited(m Memory, units int) Memory
 	// Restarted returns the memory after a crash. kept reports whether
-	// the facts that the controller stores outside its process survive.
+	// the facts that the controller stores outside its process survive. Shown follows,
+	// with the first list of pods.
 	Restarted(m Memory, kept bool) Memory
 }
 

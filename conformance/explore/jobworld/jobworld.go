@@ -12,6 +12,7 @@ package jobworld
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/restartkit/restart/conformance/explore/search"
@@ -27,6 +28,7 @@ type World struct {
 	spec    batch.JobSpec // with defaults
 	control func() Controller
 	longest uint8 // greatest age of an end, in units
+	ignored []string
 }
 
 // New returns the world of a Job whose controller delays replacements by at most
@@ -40,6 +42,17 @@ func New(job Job, control func() Controller, longest time.Duration) (*World, err
 		return nil, fmt.Errorf("jobworld: delays up to %v are too long: at most %v", longest, oldest*Unit)
 	}
 	return w, nil
+}
+
+// Ignore makes breaches of invariants with these texts no errors, so that a search goes
+// beyond them. A check that ends with such a breach checks nothing else.
+func (w *World) Ignore(invariants ...string) { w.ignored = append(w.ignored, invariants...) }
+
+func (w *World) unlessIgnored(err error) error {
+	if err != nil && slices.Contains(w.ignored, err.Error()) {
+		return nil
+	}
+	return err
 }
 
 // Start returns the encoding of the state in which the Job exists and the controller

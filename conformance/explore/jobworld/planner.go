@@ -114,6 +114,9 @@ func (c *Planner) Shown(m Memory, _ View, late int) Memory {
 	return m
 }
 
+// JobShown changes nothing, because plans tell an old Job by the State.
+func (*Planner) JobShown(m Memory) Memory { return m }
+
 // settle forgets deletions that the view shows.
 func (m *Memory) settle(v View) {
 	var there [Most]bool

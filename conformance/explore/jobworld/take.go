@@ -53,7 +53,7 @@ func (w *walker) change(s *state, st step, pass *Pass) error {
 		s.stale, s.wrote = true, false
 		s.unknown = noIndexes - 1
 	case jobShown:
-		s.showJob()
+		w.showJob(s)
 	case podsShown, podsShownButLast:
 		w.showPods(s, st.slot)
 	case requestDone, requestRefused, requestLost, requestConflicts:
@@ -134,11 +134,12 @@ func (s *state) collect(p *pod) {
 
 func (p *pod) remove() { p.now, p.passed = absent, p.seen == absent }
 
-func (s *state) showJob() {
+func (w *walker) showJob(s *state) {
 	s.seen, s.stale = s.now, false
 	for i := range s.pods[:s.n] {
 		s.pods[i].seenListed = s.pods[i].listed
 	}
+	s.remember(w.control.JobShown(s.memoryOf()))
 }
 
 // showPods shows all changes of pods, but for those of the pod in a slot, if it is not
@@ -181,9 +182,10 @@ func (w *walker) crash(s *state, kind stepKind, pass *Pass) {
 	s.remember(w.control.Restarted(m, kind != crashesBare))
 	if kind == takenOver {
 		s.tainted = s.tainted || s.podsStale() || s.stale
+		s.remember(w.control.Shown(s.memoryOf(), w.views.view(s), -1))
 		return
 	}
-	s.showJob()
+	w.showJob(s)
 	w.showPods(s, -1)
 }
 
@@ -229,7 +231,7 @@ func (w *walker) answer(s *state, kind stepKind, pass *Pass) error {
 	if next.Request == nil {
 		s.remember(next.Memory)
 		if s.wrote && !w.job.WatchOnly {
-			s.showJob() // the controller knows its own write
+			w.showJob(s) // the controller knows its own write
 		}
 		s.endPass()
 	}
@@ -266,7 +268,7 @@ func (w *walker) create(s *state, r *Request) (slot int, err error) {
 		name = max(name, s.pods[i].name+1)
 	}
 	s.pods[slot] = pod{now: pending | tracked, index: int8(r.Index), failures: uint8(r.Failures), ignored: uint8(r.Ignored), name: name}
-	return slot, w.checkCreation(s, slot)
+	return slot, w.unlessIgnored(w.checkCreation(s, slot))
 }
 
 // removeFinalizer removes the tracking finalizer of a pod.
@@ -275,7 +277,7 @@ func (w *walker) removeFinalizer(s *state, p *pod) error {
 		return nil
 	}
 	p.now &^= tracked
-	err := w.checkRelease(s, p)
+	err := w.unlessIgnored(w.checkRelease(s, p))
 	s.collect(p)
 	return err
 }
@@ -289,7 +291,7 @@ func (w *walker) write(s *state, st *batch.JobStatus) error {
 	if err != nil {
 		return err
 	}
-	if err := w.checkWrite(s, &next, &lists); err != nil {
+	if err := w.unlessIgnored(w.checkWrite(s, &next, &lists)); err != nil {
 		return err
 	}
 	s.now = next
@@ -297,5 +299,5 @@ func (w *walker) write(s *state, st *batch.JobStatus) error {
 		s.pods[i].listed = lists[i]
 	}
 	s.stale, s.wrote = true, true
-	return w.checkEnd(s)
+	return w.unlessIgnored(w.checkEnd(s))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"time"
 	_ "unsafe" // for go:linkname
 
@@ -9,12 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	batchinformers "k8s.io/client-go/informers/batch/v1"
-	coreinformers "k8s.io/client-go/informers/core/v1"
-	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 	_ "k8s.io/kubernetes/pkg/apis/batch/validation" // contains linked functions
-	"k8s.io/kubernetes/pkg/controller/job"
+	_ "k8s.io/kubernetes/pkg/controller/job"
 	"k8s.io/utils/clock"
 )
 
@@ -52,11 +48,6 @@ type syncContext struct {
 }
 
 type uncountedPods struct{ succeeded, failed sets.Set[types.UID] }
-
-// newControllerWithClock takes two more informers, which are nil here.
-//
-//go:linkname newControllerWithClock k8s.io/kubernetes/pkg/controller/job.newControllerWithClock
-func newControllerWithClock(ctx context.Context, client clientset.Interface, c clock.WithTicker, pods coreinformers.PodInformer, jobs batchinformers.JobInformer, noWorkloads, noPodGroups any) (*job.Controller, error)
 
 //go:linkname matchPodFailurePolicy k8s.io/kubernetes/pkg/controller/job.matchPodFailurePolicy
 func matchPodFailurePolicy(policy *batchv1.PodFailurePolicy, pod *corev1.Pod) (message *string, counts bool, action *batchv1.PodFailurePolicyAction)

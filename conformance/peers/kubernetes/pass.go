@@ -4,21 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"time"
-	"unsafe"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
-	clientset "k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller"
-	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/restartkit/restart/conformance/peers/syncjob"
 	"github.com/restartkit/restart/conformance/vectors/shape"
 	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/kube/convert"
@@ -34,82 +27,54 @@ func pass(in struct {
 	if err != nil {
 		return nil, err
 	}
-	ctx := klog.NewContext(context.Background(), logger)
-	client, err := clientset.NewForConfig(&rest.Config{Host: "unused.invalid"})
+	c, err := syncjob.New(shape.PassNow)
 	if err != nil {
 		return nil, err
 	}
-	factory := informers.NewSharedInformerFactory(client, 0)
-	podInformer, jobInformer := factory.Core().V1().Pods(), factory.Batch().V1().Jobs()
-	c, err := newControllerWithClock(ctx, client, clocktesting.NewFakeClock(shape.PassNow), podInformer, jobInformer, nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	err = jobInformer.Informer().GetIndexer().Add(job)
+	err = c.Jobs.Add(job)
 	for _, pod := range pods {
-		err = errors.Join(err, podInformer.Informer().GetIndexer().Add(pod))
+		err = errors.Join(err, c.Pods.Add(pod))
+	}
+	key := job.Namespace + "/" + job.Name
+	if v.Backoff != nil {
+		var last *time.Time
+		if v.Backoff.LastFailure != nil {
+			last = new(v.Backoff.LastFailure.At(shape.PassNow))
+		}
+		err = errors.Join(err, c.SetStreak(key, int32(v.Backoff.Failures), last))
+	}
+	if e := v.Expectations; e != nil {
+		err = errors.Join(err, c.SetExpectations(key, e.Creates, e.Deletes))
 	}
 	if err != nil {
 		return nil, err
 	}
 
-	key := job.Namespace + "/" + job.Name
 	effects := &controller.FakePodControl{CreateLimit: shape.Value(v.CreateLimit)}
 	if v.PodControlError {
 		effects.Err = errors.New("fake error")
 	}
-	queue := &requeues{TypedRateLimitingInterface: *private[workqueue.TypedRateLimitingInterface[string]](c, "queue")}
-	defer queue.ShutDown()
 	var statuses []*batch.JobStatus
-	*private[controller.PodControlInterface](c, "podControl") = effects
-	*private[workqueue.TypedRateLimitingInterface[string]](c, "queue") = queue
-	*private[func(context.Context, *batchv1.Job) (*batchv1.Job, error)](c, "updateStatusHandler") = func(_ context.Context, job *batchv1.Job) (*batchv1.Job, error) {
+	c.Answer(effects, func(_ context.Context, job *batchv1.Job) (*batchv1.Job, error) {
 		statuses = append(statuses, &convert.Job(job.DeepCopy()).Status)
 		return job, nil
-	}
-	if v.Backoff != nil {
-		record := backoffRecord{key, int32(v.Backoff.Failures), nil}
-		if v.Backoff.LastFailure != nil {
-			record.last = new(v.Backoff.LastFailure.At(shape.PassNow))
-		}
-		if err := updateBackoffRecord(*private[*backoffStore](c, "podBackoffStore"), record); err != nil {
-			return nil, err
-		}
-	}
-	if e := v.Expectations; e != nil {
-		expectations := *private[controller.ControllerExpectationsInterface](c, "expectations")
-		expectations.SetExpectations(logger, key, e.Creates, e.Deletes)
-	}
-
+	})
 	before := convert.Job(job.DeepCopy()).Status
-	err = (*private[func(context.Context, string) error](c, "syncHandler"))(ctx, key)
+	err = c.Sync(key)
 	result := shape.PassResult{Deletes: len(effects.DeletePodName), Patches: len(effects.Patches), Before: &before, Statuses: statuses}
 	for _, template := range effects.Templates {
 		result.Created = append(result.Created, template.Annotations)
 	}
 	outcome := result.Outcome()
-	outcome["requeue_after_ms"] = queue.after
+	var after []int64
+	for _, d := range c.After {
+		after = append(after, d.Milliseconds())
+	}
+	outcome["requeue_after_ms"] = after
 	if err != nil {
 		outcome["error"] = err.Error()
 	}
 	return outcome, nil
-}
-
-// requeues records when a Job is to be synced again, in milliseconds.
-type requeues struct {
-	workqueue.TypedRateLimitingInterface[string]
-	after []int64
-}
-
-func (q *requeues) AddAfter(_ string, d time.Duration) { q.after = append(q.after, d.Milliseconds()) }
-
-// private returns a private field of the controller.
-func private[T any](controller any, name string) *T {
-	field := reflect.ValueOf(controller).Elem().FieldByName(name)
-	if want := reflect.TypeFor[T](); field.Type() != want && field.Type().Size() != want.Size() {
-		panic(fmt.Sprintf("the field %s is a %v", name, field.Type()))
-	}
-	return (*T)(unsafe.Pointer(field.UnsafeAddr()))
 }
 
 // objects returns the Job of a pass and its pods.
