@@ -77,3 +77,20 @@ func TestWrongArguments(t *testing.T) {
 		t.Errorf("-h: exit code %d: %s", code, progress)
 	}
 }
+
+// The Jobs of conformance/peers/explore/testdata, under whose faults Kubernetes breaks an
+// invariant, keep to all of them.
+func TestFaultsOfKubernetesAreAbsent(t *testing.T) {
+	for _, job := range []string{
+		"indexed watchOnly perIndex=1 total=1 unanswered=1",
+		"watchOnly total=1 suspend=1",
+		"watchOnly completions=2 total=1 takeover=1",
+		"indexed watchOnly perIndex=0 total=2 delete=1 refuse=1",
+		"watchOnly backoffLimit=1 total=2 delete=1 refuse=1",
+		"indexed watchOnly parallelism=2 completions=2 success=1 total=1 unanswered=1",
+	} {
+		if code, out, _ := called(t.Context(), "-job", job); code != 0 {
+			t.Error(out)
+		}
+	}
+}

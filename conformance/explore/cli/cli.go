@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +40,12 @@ func (c Command) Run(ctx context.Context, args []string, out, progress io.Writer
 	only := flags.String("only", "", "explore the Jobs of the table whose text contains this")
 	completions := flags.Int("completions", 3, "explore the Jobs of the table with at most so many completions")
 	faults := flags.Int("faults", 15, "allow at most so many faults in a history")
+	without := flags.String("without", "", "leave out these kinds of faults, such as refuse,crash")
+	var ignored []string
+	flags.Func("ignore", "go on beyond breaches of invariants whose text contains this; may be repeated", func(text string) error {
+		ignored = append(ignored, text)
+		return nil
+	})
 	job := flags.String("job", "", "explore this Job instead of the table")
 	story := flags.String("story", "", "replay the story in this file instead")
 	workers := flags.Int("workers", 2, "goroutines")
@@ -53,9 +60,18 @@ func (c Command) Run(ctx context.Context, args []string, out, progress io.Writer
 		c.complain(progress, "wrong arguments; see -h")
 		return 2
 	}
+	world := c.World
+	c.World = func(job jobworld.Job) (*jobworld.World, error) {
+		w, err := world(job)
+		if err == nil {
+			w.Ignore(ignored...)
+		}
+		return w, err
+	}
 	if *story != "" {
 		return c.replay(*story, out, progress)
 	}
+	c.Faults = leaveOut(c.Faults, strings.Split(*without, ","))
 	all := c.jobs(*only, *completions, *faults)
 	if *job != "" {
 		j, err := jobworld.ParseJob(*job)
@@ -70,6 +86,14 @@ func (c Command) Run(ctx context.Context, args []string, out, progress io.Writer
 
 func (c Command) complain(progress io.Writer, about ...any) {
 	fmt.Fprintf(progress, "%s: %s", c.Name, fmt.Sprintln(about...))
+}
+
+// leaveOut returns the text of faults without some kinds.
+func leaveOut(faults string, kinds []string) string {
+	return strings.Join(slices.DeleteFunc(strings.Fields(faults), func(f string) bool {
+		kind, _, _ := strings.Cut(f, "=")
+		return slices.Contains(kinds, kind)
+	}), " ")
 }
 
 // jobs returns the Jobs of the table whose text contains the words, with at most that

@@ -213,7 +213,14 @@ func (w *walker) answer(s *state, kind stepKind, pass *Pass) error {
 	if s.answers == len(s.answer) {
 		return errLong
 	}
-	if kind == requestRefused || kind == requestConflicts {
+	refused := kind == requestRefused || kind == requestConflicts
+	if r.Kind == WriteStatus && !refused {
+		err := w.validate(s, r.Status)
+		if refused = err != nil && w.unlessIgnored(err) == nil; err != nil && !refused {
+			return err
+		}
+	}
+	if refused {
 		a.Outcome = Refused
 	} else {
 		slot, err := w.carryOut(s, r)
@@ -284,9 +291,6 @@ func (w *walker) removeFinalizer(s *state, p *pod) error {
 
 // write writes a status.
 func (w *walker) write(s *state, st *batch.JobStatus) error {
-	if err := w.validate(s, st); err != nil {
-		return err
-	}
 	next, lists, err := s.read(st)
 	if err != nil {
 		return err

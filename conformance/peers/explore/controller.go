@@ -54,7 +54,8 @@ const (
 	finished    // the end is written
 )
 
-// Shown does the work of the informer's handlers addPod, updatePod and deletePod.
+// Shown does the work of the informer's handlers addPod, updatePod and deletePod. A watch
+// shows every change of a pod, so a pod is created before it is deleted.
 func (c *controller) Shown(m jobworld.Memory, v jobworld.View, late int) jobworld.Memory {
 	var there [jobworld.Most]*batch.Pod
 	for _, p := range v.Pods {
@@ -67,26 +68,18 @@ func (c *controller) Shown(m jobworld.Memory, v jobworld.View, late int) jobworl
 		}
 		was := *facts
 		*facts &^= known | deleting | ended | untracked | created | patched
-		if p == nil {
-			if was&created != 0 {
-				observe(&m, creations) // it came and went
-			}
-			if was&(known|created) != 0 {
-				observe(&m, deletions)
-				*facts &^= untracks
-			}
-			continue
+		if p != nil {
+			*facts |= look(p)
 		}
-		*facts |= look(p)
-		switch {
-		case was&known == 0 && p.DeletionTimestamp.IsZero():
-			observe(&m, creations)
-		case was&(known|deleting|ended|untracked) == *facts&(known|deleting|ended|untracked):
-			// not changed
-		case !p.DeletionTimestamp.IsZero():
+		if was&known == 0 && (p != nil || was&created != 0) {
+			observe(&m, creations) // even if the pod is deleted or gone by now
+			was |= known
+		}
+		const watched = known | deleting | ended | untracked
+		if was&watched != *facts&watched && *facts&(known|deleting) != known {
 			observe(&m, deletions)
 		}
-		if *facts&untracked != 0 {
+		if *facts&known == 0 || *facts&untracked != 0 {
 			*facts &^= untracks
 		}
 	}

@@ -7,11 +7,14 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unsafe"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
@@ -50,6 +53,7 @@ func New(now time.Time) (*Controller, error) {
 		return nil, err
 	}
 	c.Jobs, c.Pods = jobs.Informer().GetIndexer(), pods.Informer().GetIndexer()
+	*private[cache.Indexer](c, "podIndexer") = ordered{c.Pods}
 	queue := private[workqueue.TypedRateLimitingInterface[string]](c, "queue")
 	(*queue).ShutDown()
 	*queue = requeues{*queue, c}
@@ -121,6 +125,16 @@ func (c *Controller) SetFinished(job types.UID, finished bool) {
 	if m.Delete(job); finished {
 		m.Store(job, struct{}{})
 	}
+}
+
+// ordered lists the pods by name, so that equal passes do the same. The order of an
+// informer's cache is random.
+type ordered struct{ cache.Indexer }
+
+func (o ordered) ByIndex(index, value string) ([]any, error) {
+	all, err := o.Indexer.ByIndex(index, value)
+	slices.SortFunc(all, func(a, b any) int { return strings.Compare(a.(*corev1.Pod).Name, b.(*corev1.Pod).Name) })
+	return all, err
 }
 
 // requeues records when a Job is to be synced again.
