@@ -150,3 +150,13 @@ func TestSuccessResetsTheStreak(t *testing.T) {
 		t.Errorf("%d in a row", n)
 	}
 }
+
+func TestIgnoredDelayString(t *testing.T) {
+	for d, want := range map[jobpolicy.IgnoredDelay]string{
+		jobpolicy.DelayLikeFailure: "DelayLikeFailure", jobpolicy.DelaySeparately: "DelaySeparately", jobpolicy.NoDelay: "NoDelay", 3: "IgnoredDelay(3)",
+	} {
+		if got := d.String(); got != want {
+			t.Errorf("%d is %s, want %s", int(d), got, want)
+		}
+	}
+}
