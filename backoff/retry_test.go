@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -421,5 +422,36 @@ func TestRetryAllocatesNothing(t *testing.T) {
 	nested := error(&backoff.RetryError{Last: backoff.RetryAfter(second), Context: ctx.Err()})
 	if n := testing.AllocsPerRun(100, func() { backoff.Marks(nested) }); n != 0 {
 		t.Errorf("%v allocations for the marks of a RetryError", n)
+	}
+}
+
+// A Retry leaves no timer in its clock.
+func TestRetryStopsItsTimer(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error)
+	go func() {
+		done <- backoff.Retry(ctx, backoff.CrashLoop(), func(context.Context) error { return errors.New("no") }, backoff.RetryOptions{Clock: clock})
+	}()
+	for !clock.HasWaiters() {
+		runtime.Gosched()
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if clock.HasWaiters() {
+		t.Error("the timer still runs")
+	}
+}
+
+func TestRetryErrorWrapsNoNil(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var gaveUp *backoff.RetryError
+	err := backoff.Retry(ctx, backoff.CrashLoop(), func(context.Context) error { return nil })
+	if !errors.As(err, &gaveUp) || len(gaveUp.Unwrap()) != 1 || gaveUp.Unwrap()[0] == nil {
+		t.Errorf("%v wraps %v", err, gaveUp.Unwrap())
 	}
 }
