@@ -31,7 +31,7 @@ var elsewhere = map[string]string{
 	"sudo cmd/criwatch/containerd.sh up    # builds one, starts it, prints its socket":         ".ci/cri",
 	"sudo cmd/criwatch/containerd.sh down  # removes everything but the build":                 ".ci/cri",
 	"sudo .ci/cri -run Measure -measure 10,100 -measure-for 20s":                               "itself",
-	"docker build -t restart-job-controller:v0.2.0 -f kube/cmd/restart-job-controller/Dockerfile . && kind create cluster && kind load docker-image restart-job-controller:v0.2.0": "Docker",
+	"docker build -t restart-job-controller:v0.3.0 -f kube/cmd/restart-job-controller/Dockerfile . && kind create cluster && kind load docker-image restart-job-controller:v0.3.0": "Docker",
 	"kubectl apply -f kube/cmd/restart-job-controller/manifests":                                "the integration tests of kube, by server-side dry run",
 	"kubectl apply -f kube/cmd/restart-job-controller/example-job.yaml":                         "the integration tests of kube",
 	"go -C kube run ./testenv/cmd/testenv -kubectl -- sh":                                       "by hand",
