@@ -27,6 +27,7 @@ import (
 var (
 	exits   = flag.Int("exits", 40, "exempt exits to measure on a real node")
 	release = flag.String("kubernetes", "", "version of Kubernetes on the real node")
+	picture = flag.String("picture", "", "file for a picture of the starts with and without rules")
 	cost    = flag.Bool("cost", false, "measure the program on a node of 110 pods")
 	evented = flag.Bool("evented", false, "turn on the kubelet's gate EventedPLEG")
 )

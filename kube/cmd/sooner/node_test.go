@@ -63,6 +63,9 @@ func TestExemptExitsRestartSooner(t *testing.T) {
 	all := measured()
 	t.Logf("%d exempt exits: median %v, p95 %v, longest %v from exit to start", len(all), quantile(all, 0.5), quantile(all, 0.95), quantile(all, 1))
 	t.Logf("other exits of the same container: %v; pod without rules: %v", gaps(seen.of("mixed/c"), 1), gaps(seen.of("twin/c"), 42))
+	if *picture != "" {
+		draw(t, *picture, []row{{"With sooner, by a rule with a delay of 1s", seen.of("exempt-0/c")}, {"Without", seen.of("twin/c")}})
+	}
 	keepsKubeletsTimes(t, "other exits", gaps(seen.of("mixed/c"), 1))
 	for _, name := range []string{"twin", "wrong"} {
 		keepsKubeletsTimes(t, name, gaps(seen.of(name+"/c"), 42))
