@@ -27,16 +27,14 @@ var command = cli.Command{
 	Faults: "fail=2 evict=1 delete=1 vanish=1 refuse=1 unanswered=1 crash=1 takeover=1",
 }
 
-func main() {
-	runtime.ErrorHandlers = nil // they log and sleep
-	command.Main()
-}
+func main() { command.Main() }
 
 // longest is the longest delay of the explored controller. The first delay is one unit,
 // and delays double once.
 const longest = 2 * jobworld.Unit
 
 func world(j jobworld.Job) (*jobworld.World, error) {
+	runtime.ErrorHandlers = nil // they log and sleep
 	job.DefaultJobPodFailureBackOff, job.MaxJobPodFailureBackOff = jobworld.Unit, longest
 	return jobworld.New(j, newController, longest)
 }
