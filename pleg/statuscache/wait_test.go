@@ -216,3 +216,26 @@ func (e endsMeanwhile) Done() <-chan struct{} {
 }
 
 func (e endsMeanwhile) Err() error { return context.Canceled }
+
+// The first of the current waits is announced.
+func TestFirstWaitIsAnnounced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := statuscache.New[string, int](statuscache.Options[int]{})
+		defer c.Close()
+		announced := 0
+		wait := func() {
+			go c.GetNewerThan(context.Background(), "p", time.Now())
+			synctest.Wait()
+			select {
+			case <-c.WaitBegan():
+				announced++
+			default:
+			}
+		}
+		wait()
+		wait()
+		if announced != 1 {
+			t.Errorf("two waits are announced %d times, want once", announced)
+		}
+	})
+}
