@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -30,9 +31,21 @@ func TestTable(t *testing.T) {
 }
 
 func TestSlice(t *testing.T) {
-	code, out, _ := called(context.Background(), "-faults", "1", "-only", "replaceEnded")
-	if code != 0 || !regexp.MustCompile(`\| 2 Jobs \| \d{5} \|`).MatchString(out) {
-		t.Errorf("exit code %d:\n%s", code, out)
+	states := func(args ...string) int {
+		code, out, _ := called(t.Context(), append(args, "-faults", "1", "-only", "replaceEnded")...)
+		sum := regexp.MustCompile(`\| 2 Jobs \| (\d+) \|`).FindStringSubmatch(out)
+		if code != 0 || sum == nil {
+			t.Fatalf("exit code %d:\n%s", code, out)
+		}
+		n, _ := strconv.Atoi(sum[1])
+		return n
+	}
+	all, fewer := states(), states("-without", "crash,refuse")
+	if all < 10_000 || fewer >= all || fewer < all/2 {
+		t.Errorf("%d states, and %d with fewer faults", all, fewer)
+	}
+	if code, _, said := called(context.Background(), "-without", "crush"); code != 2 || !strings.Contains(said, `"crush" is none of the faults: fail=2 `) {
+		t.Errorf("exit code %d: %s", code, said)
 	}
 	if code, out, _ := called(context.Background(), "-job", "fail=1 total=1", "-states", "20"); code != 0 || !strings.Contains(out, "| clean so far |") {
 		t.Errorf("exit code %d:\n%s", code, out)

@@ -71,7 +71,14 @@ func (c Command) Run(ctx context.Context, args []string, out, progress io.Writer
 	if *story != "" {
 		return c.replay(*story, out, progress)
 	}
-	c.Faults = leaveOut(c.Faults, strings.Split(*without, ","))
+	for kind := range strings.SplitSeq(*without, ",") {
+		if left := leaveOut(c.Faults, kind); kind == "" || left != c.Faults {
+			c.Faults = left
+			continue
+		}
+		c.complain(progress, fmt.Sprintf("-without: %q is none of the faults: %s", kind, c.Faults))
+		return 2
+	}
 	all := c.jobs(*only, *completions, *faults)
 	if *job != "" {
 		j, err := jobworld.ParseJob(*job)
@@ -88,12 +95,9 @@ func (c Command) complain(progress io.Writer, about ...any) {
 	fmt.Fprintf(progress, "%s: %s", c.Name, fmt.Sprintln(about...))
 }
 
-// leaveOut returns the text of faults without some kinds.
-func leaveOut(faults string, kinds []string) string {
-	return strings.Join(slices.DeleteFunc(strings.Fields(faults), func(f string) bool {
-		kind, _, _ := strings.Cut(f, "=")
-		return slices.Contains(kinds, kind)
-	}), " ")
+// leaveOut returns the text of faults without a kind.
+func leaveOut(faults, kind string) string {
+	return strings.Join(slices.DeleteFunc(strings.Fields(faults), func(f string) bool { return strings.HasPrefix(f, kind+"=") }), " ")
 }
 
 // jobs returns the Jobs of the table whose text contains the words, with at most that
