@@ -370,6 +370,34 @@ func TestCodeAfterARangeIsTried(t *testing.T) {
 	}
 }
 
+func TestDurationsSaturate(t *testing.T) {
+	for _, sum := range []time.Duration{add(never, 0), add(never, 1), add(never/2+1, never/2+1), add(1, never)} {
+		if sum != never {
+			t.Errorf("a sum is %v, not %v", sum, never)
+		}
+	}
+}
+
+func TestPossibleCodesAreNotReported(t *testing.T) {
+	c := backoff.ExitPolicy{Rules: backoff.Rules{{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{0, 255}}}}}
+	if found := Check(c, curve); len(found) > 0 {
+		t.Error(found)
+	}
+}
+
+func TestLeastDropsSupersets(t *testing.T) {
+	if kept, ok := least(map[rules]bool{0b001: true, 0b011: true, 0b110: true, 0b111: true}); !ok || !slices.Equal(kept, []rules{0b001, 0b110}) {
+		t.Errorf("kept %b", kept)
+	}
+	many := make(map[rules]bool)
+	for set := rules(1); len(many) <= mostSets; set += 2 {
+		many[set] = true
+	}
+	if kept, ok := least(many); ok {
+		t.Errorf("kept %d of %d sets", len(kept), len(many))
+	}
+}
+
 // Up to mostWays sets are kept.
 func TestLeastKeepsMostWays(t *testing.T) {
 	sets := make(map[rules]bool)
