@@ -106,3 +106,50 @@ func TestPassesWithoutAListedPodAreCounted(t *testing.T) {
 		}
 	})
 }
+
+// In place of Kubernetes' controller, Jobs that name another one count once each.
+func TestJobsOfOthersAreCounted(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		c := start(t, s, Options{Engine: jobpolicy.Engine{ManagedBy: BuiltInManagedBy}}, nil)
+		s.createJob(newJob("by-name", func(j *batchv1.Job) { j.Spec.ManagedBy = new(BuiltInManagedBy) }))
+		s.createJob(newJob("theirs", func(j *batchv1.Job) { j.Spec.ManagedBy = new("example.com/other") }))
+		after(time.Minute)
+		got := counted(t, c.Metrics())
+		const name = "job_controller_jobs_by_external_controller_total "
+		if got[name+"example.com/other"] != 1 || got[name+BuiltInManagedBy] != 0 {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+// Every pass counts, with its duration.
+func TestPassesAreMeasured(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		c := start(t, s, Options{}, nil)
+		s.createJob(newJob("a", nil))
+		after(time.Minute)
+		registry := prometheus.NewPedanticRegistry()
+		if err := registry.Register(c.Metrics()); err != nil {
+			t.Fatal(err)
+		}
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var passes float64
+		var measured uint64
+		for _, f := range families {
+			for _, m := range f.Metric {
+				switch f.GetName() {
+				case "job_controller_job_syncs_total":
+					passes += m.Counter.GetValue()
+				case "job_controller_job_sync_duration_seconds":
+					measured += m.Histogram.GetSampleCount()
+				}
+			}
+		}
+		if passes == 0 || passes != float64(measured) {
+			t.Errorf("%v passes, %d measured", passes, measured)
+		}
+	})
+}
