@@ -396,6 +396,40 @@ func TestLeastDropsSupersets(t *testing.T) {
 	if kept, ok := least(many); ok {
 		t.Errorf("kept %d of %d sets", len(kept), len(many))
 	}
+	delete(many, 3)
+	if kept, ok := least(many); !ok || len(kept) != 1 {
+		t.Errorf("kept %d of %d sets", len(kept), len(many))
+	}
+}
+
+// choices returns the sets of k of the rules from first to last, each with all of more.
+func choices(k int, first, last uint, more rules) map[rules]bool {
+	sets := make(map[rules]bool)
+	for set := range rules(1) << (last - first + 1) {
+		if bits.OnesCount32(uint32(set)) == k {
+			sets[set<<first|more] = true
+		}
+	}
+	return sets
+}
+
+// The search gives up if one side, or two together, have too many ways.
+func TestWaysAreBounded(t *testing.T) {
+	s := &space{possible: 1<<mostRules - 1}
+	const last = rules(1) << 19
+	for _, tt := range []struct {
+		sides []map[rules]bool
+		want  int // -1 for too many
+	}{
+		{[]map[rules]bool{choices(2, 0, 9, last)}, 45},
+		{[]map[rules]bool{choices(6, 0, 12, last)}, -1},
+		{[]map[rules]bool{choices(2, 0, 9, last|0x7fc00), choices(1, 10, 18, last|0x3ff)}, 45 * 9},
+		{[]map[rules]bool{choices(2, 0, 9, last|0x7fc00), choices(2, 10, 18, last|0x3ff)}, -1},
+	} {
+		if ways, ok := s.ways(19, tt.sides); ok != (tt.want >= 0) || ok && len(ways) != tt.want {
+			t.Errorf("%d ways, %t; want %d", len(ways), ok, tt.want)
+		}
+	}
 }
 
 // Up to mostWays sets are kept.

@@ -1,6 +1,7 @@
 package batch_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -56,6 +57,46 @@ func TestSucceededIndexesAreDigits(t *testing.T) {
 		Template:      batch.PodTemplateSpec{Spec: batch.PodSpec{RestartPolicy: batch.RestartPolicyNever}},
 	}
 	if err := spec.Validate(); err == nil || !strings.Contains(err.Error(), `"1x" is not an index`) {
+		t.Error(err)
+	}
+}
+
+func TestReadyIsAConditionThatIsTrue(t *testing.T) {
+	for status, want := range map[batch.ConditionStatus]bool{"": false, batch.ConditionTrue: true, batch.ConditionFalse: false} {
+		p := batch.NewPod("u", -1)
+		if status != "" {
+			p.Status.Conditions = []batch.PodCondition{{Type: batch.PodReady, Status: status}}
+		}
+		if p.Ready() != want {
+			t.Errorf("%q: %t", status, !want)
+		}
+	}
+}
+
+// The error about a long name says how long it may be.
+func TestLongestRuleName(t *testing.T) {
+	validate := func(length int) error {
+		spec := batch.JobSpec{
+			PodFailurePolicy: &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
+				Action: batch.ActionFailJob, Name: strings.Repeat("a", length), OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{1}},
+			}}},
+			Template: batch.PodTemplateSpec{Spec: batch.PodSpec{RestartPolicy: batch.RestartPolicyNever}},
+		}
+		return spec.Validate()
+	}
+	longest := 0
+	for validate(longest+1) == nil {
+		longest++
+	}
+	if err := validate(longest + 1); longest == 0 || !strings.Contains(err.Error(), fmt.Sprintf("must be at most %d bytes", longest)) {
+		t.Errorf("%d bytes are valid, one more is not: %v", longest, err)
+	}
+}
+
+func TestErrorsOfAnUpdateHaveValues(t *testing.T) {
+	one, two := int32(1), int32(2)
+	err := (&batch.JobSpec{Completions: &two}).ValidateUpdate(&batch.JobSpec{Completions: &one})
+	if err == nil || !strings.Contains(err.Error(), "spec.completions: invalid value 2: ") {
 		t.Error(err)
 	}
 }

@@ -85,6 +85,9 @@ func TestDefault(t *testing.T) {
 		{"a policy waits for the end of a pod",
 			`{"podFailurePolicy":{"rules":[{"action":"Ignore","onPodConditions":[{"type":"A"},{"type":"B","status":"False"}]},{"action":"Count","onPodConditions":[{"type":"C"}]}]}}`,
 			`{"parallelism":1,"completions":1,"podFailurePolicy":{"rules":[{"action":"Ignore","onPodConditions":[{"type":"A","status":"True"},{"type":"B","status":"False"}]},{"action":"Count","onPodConditions":[{"type":"C","status":"True"}]}]},"backoffLimit":6,"completionMode":"NonIndexed","podReplacementPolicy":"Failed"}`},
+		{"a rule after one for exit codes",
+			`{"podReplacementPolicy":"Failed","podFailurePolicy":{"rules":[{"action":"FailJob","onExitCodes":{"operator":"In","values":[1]}},{"action":"Count","onPodConditions":[{"type":"C"}]}]}}`,
+			`{"parallelism":1,"completions":1,"podFailurePolicy":{"rules":[{"action":"FailJob","onExitCodes":{"operator":"In","values":[1]}},{"action":"Count","onPodConditions":[{"type":"C","status":"True"}]}]},"backoffLimit":6,"completionMode":"NonIndexed","podReplacementPolicy":"Failed"}`},
 		{"what is set stays", `{"parallelism":0,"completions":0,"backoffLimit":0,"backoffLimitPerIndex":1,"completionMode":"Indexed","podReplacementPolicy":"Failed"}`,
 			`{"parallelism":0,"completions":0,"backoffLimit":0,"backoffLimitPerIndex":1,"completionMode":"Indexed","podReplacementPolicy":"Failed"}`},
 	} {
