@@ -101,6 +101,9 @@ func TestFaultsOfKubernetesAreAbsent(t *testing.T) {
 		"indexed watchOnly perIndex=0 total=2 delete=1 refuse=1",
 		"watchOnly backoffLimit=1 total=2 delete=1 refuse=1",
 		"indexed watchOnly parallelism=2 completions=2 success=1 total=1 unanswered=1",
+		"watchOnly backoffLimit=1 total=2 delete=1 unanswered=1",
+		"starts watchOnly total=2 vanish=1 suspend=1",
+		"indexed watchOnly completions=2 total=2 vanish=1 unanswered=1",
 	} {
 		if code, out, _ := called(t.Context(), "-job", job); code != 0 {
 			t.Error(out)

@@ -46,6 +46,11 @@ func (c Command) Run(ctx context.Context, args []string, out, progress io.Writer
 		ignored = append(ignored, text)
 		return nil
 	})
+	var stops []string
+	flags.Func("stop", "end histories at breaches of invariants whose text contains this; may be repeated", func(text string) error {
+		stops = append(stops, text)
+		return nil
+	})
 	job := flags.String("job", "", "explore this Job instead of the table")
 	story := flags.String("story", "", "replay the story in this file instead")
 	workers := flags.Int("workers", 2, "goroutines")
@@ -65,6 +70,7 @@ func (c Command) Run(ctx context.Context, args []string, out, progress io.Writer
 		w, err := world(job)
 		if err == nil {
 			w.Ignore(ignored...)
+			w.StopAt(stops...)
 		}
 		return w, err
 	}

@@ -73,7 +73,11 @@ type Request struct {
 	// Pod is the slot of the pod to delete or to remove the finalizer from. For a
 	// creation, it is the slot of a pod whose creation had no answer, to be created
 	// again under the same name, or -1.
-	Pod      int
+	Pod int
+	// MustExist asks for Answer.Gone if the pod to delete or to remove the finalizer from
+	// does not exist. Otherwise such a request is Done.
+	MustExist bool
+
 	Index    int // of the new pod, -1 for a NonIndexed Job
 	Failures int // in the new pod's annotations
 	Ignored  int
@@ -83,6 +87,7 @@ type Request struct {
 // Answer is the answer to a request.
 type Answer struct {
 	Outcome Outcome
+	Gone    bool // the pod does not exist; only if Request.MustExist
 	Pod     int8 // slot of a created pod
 }
 

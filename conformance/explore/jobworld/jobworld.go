@@ -30,6 +30,7 @@ type World struct {
 	control func() Controller
 	longest uint8 // greatest age of an end, in units
 	ignored []string
+	stops   []string
 }
 
 // New returns the world of a Job whose controller delays replacements by at most
@@ -50,11 +51,20 @@ func New(job Job, control func() Controller, longest time.Duration) (*World, err
 // the API server refuses a status that it rejects.
 func (w *World) Ignore(texts ...string) { w.ignored = append(w.ignored, texts...) }
 
+// StopAt ends histories at breaches of invariants whose texts contain one of these. No
+// error is reported for them, and a search goes on with the other histories.
+func (w *World) StopAt(texts ...string) { w.stops = append(w.stops, texts...) }
+
 func (w *World) unlessIgnored(err error) error {
-	if err != nil && slices.ContainsFunc(w.ignored, func(text string) bool { return strings.Contains(err.Error(), text) }) {
+	if names(w.ignored, err) {
 		return nil
 	}
 	return err
+}
+
+// names reports whether one of the texts is a part of the error's.
+func names(texts []string, err error) bool {
+	return err != nil && slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(err.Error(), text) })
 }
 
 // Start returns the encoding of the state in which the Job exists and the controller
@@ -88,13 +98,21 @@ func (w *World) newWalker() *walker {
 
 // Expand calls visit for each step.
 func (w *walker) Expand(text []byte, visit func(search.Step)) (end bool) {
+	if len(text) == 0 { // a history stopped here
+		return true
+	}
 	var s state
 	s.decode(text)
 	steps, pass, end := w.steps(&s)
 	for i, step := range steps {
 		next := s
 		err := w.take(&next, step, &pass)
-		w.buffer = next.encode(w.buffer[:0])
+		w.buffer = w.buffer[:0]
+		if names(w.stops, err) {
+			err = nil
+		} else {
+			w.buffer = next.encode(w.buffer)
+		}
 		visit(search.Step{Next: w.buffer, Calm: i == 0, Broken: err})
 	}
 	return end

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/restartkit/restart/conformance/explore/search"
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"pgregory.net/rapid"
 )
 
@@ -182,4 +183,60 @@ func TestBrokenControllers(t *testing.T) {
 			t.Errorf("%d steps break %v (%v) when replayed:\n%s", taken, broken, err, story)
 		}
 	}
+}
+
+// A search goes on beyond a breach at which histories stop, and finds the next one.
+func TestStopAt(t *testing.T) {
+	const first, second = "the status counts 1 failures", "the status counts 2 failures"
+	w := newWorld(t, "backoffLimit=2 fail=1 total=1", func(c Controller) Controller {
+		return altered{c, func(_ Memory, v View, r *Request) bool {
+			if r.Kind == WriteStatus && len(v.Pods) > 0 {
+				next := *r.Status
+				next.Failed = map[batch.PodPhase]int32{batch.PodSucceeded: 1, batch.PodFailed: 2}[v.Pods[0].Status.Phase]
+				r.Status = &next
+			}
+			return true
+		}}
+	})
+	for _, tt := range []struct{ stop, want string }{{"", first}, {first, second}} {
+		if tt.stop != "" {
+			w.StopAt(tt.stop)
+		}
+		if r := search.Run(context.Background(), w, search.Options{}); r.Broken == nil || !strings.Contains(r.Broken.Error(), tt.want) {
+			t.Errorf("%v, want %s", r.Broken, tt.want)
+		}
+	}
+	w.StopAt("the status counts")
+	if r := search.Run(context.Background(), w, search.Options{}); r.Broken != nil || !r.Complete || r.Ends == 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A request about a missing pod says so only if it asks for that.
+func TestMissingPod(t *testing.T) {
+	for _, must := range []bool{false, true} {
+		gone := false
+		w := newWorld(t, "vanish=1 total=1", func(c Controller) Controller {
+			return altered{listening{c, func(a Answer) { gone = gone || a.Gone }}, func(_ Memory, _ View, r *Request) bool {
+				r.MustExist = must && r.Kind == RemoveFinalizer
+				return true
+			}}
+		})
+		if r := search.Run(context.Background(), w, search.Options{}); r.Broken != nil || gone != must {
+			t.Errorf("%t: %t, %v", must, gone, r.Broken)
+		}
+	}
+}
+
+// listening is a controller whose answers are heard.
+type listening struct {
+	Controller
+	hear func(Answer)
+}
+
+func (c listening) Pass(m Memory, v View, given []Answer) Pass {
+	for _, a := range given {
+		c.hear(a)
+	}
+	return c.Controller.Pass(m, v, given)
 }

@@ -146,7 +146,7 @@ func (s *state) encode(b []byte) []byte {
 	if s.passing {
 		b = append(b, byte(s.answers))
 		for _, a := range s.answer[:s.answers] {
-			b = append(b, byte(a.Outcome)|byte(a.Pod)<<2)
+			b = append(b, byte(a.Outcome)|flag(a.Gone, 4)|byte(a.Pod)<<3)
 		}
 	}
 	b = append(b, s.memory[:]...)
@@ -220,7 +220,7 @@ func (s *state) decode(b []byte) {
 		s.answers = int(b[0])
 		b = b[1:]
 		for i := range s.answers {
-			s.answer[i] = Answer{Outcome(b[i] & 3), int8(b[i]) >> 2}
+			s.answer[i] = Answer{Outcome(b[i] & 3), b[i]&4 != 0, int8(b[i]) >> 3}
 		}
 		b = b[s.answers:]
 	}

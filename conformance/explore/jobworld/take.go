@@ -223,6 +223,7 @@ func (w *walker) answer(s *state, kind stepKind, pass *Pass) error {
 	if refused {
 		a.Outcome = Refused
 	} else {
+		a.Gone = r.MustExist && s.pods[r.Pod].now == absent
 		slot, err := w.carryOut(s, r)
 		if err != nil {
 			return err

@@ -9,8 +9,10 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 	k8s "k8s.io/kubernetes/pkg/controller"
 
@@ -53,6 +55,7 @@ type request struct {
 var (
 	errUnanswered = errors.New("there is no answer yet")
 	errFailed     = errors.New("the request failed, or its answer was lost")
+	errGone       = apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "pod")
 )
 
 func newScript(c *syncjob.Controller, v *jobworld.View, answers []jobworld.Answer) *script {
@@ -131,6 +134,10 @@ func (s *script) serve() {
 			r.answer <- errFailed
 			continue
 		}
+		if a.Gone {
+			r.answer <- errGone
+			continue
+		}
 		switch r.Kind {
 		case jobworld.CreatePod:
 			s.facts[a.Pod] |= created | patched
@@ -181,7 +188,7 @@ func (s *script) CreatePods(context.Context, string, *corev1.PodTemplateSpec, ru
 // only one about each active pod.
 func (s *script) DeletePod(_ context.Context, _, name string, _ runtime.Object) error {
 	slot := jobworld.Slot(name)
-	return s.send(jobworld.Request{Kind: jobworld.DeletePod, Pod: slot}, 2*slot+1, func() (int, bool, func(bool)) {
+	return s.send(jobworld.Request{Kind: jobworld.DeletePod, Pod: slot, MustExist: true}, 2*slot+1, func() (int, bool, func(bool)) {
 		if s.deletions > 0 {
 			return s.deletions, true, s.deleted
 		}
@@ -194,7 +201,7 @@ func (s *script) deleted(bool) { s.deletions = 0 }
 // PatchPod removes the finalizer of a pod.
 func (s *script) PatchPod(_ context.Context, _, name string, _ []byte) error {
 	slot := jobworld.Slot(name)
-	return s.send(jobworld.Request{Kind: jobworld.RemoveFinalizer, Pod: slot}, 2*slot, func() (int, bool, func(bool)) {
+	return s.send(jobworld.Request{Kind: jobworld.RemoveFinalizer, Pod: slot, MustExist: true}, 2*slot, func() (int, bool, func(bool)) {
 		if s.deletions > 0 {
 			return s.deletions, true, s.deleted
 		}
