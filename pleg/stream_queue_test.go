@@ -3,6 +3,7 @@ package pleg
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/restartkit/restart/pleg/statuscache"
 )
@@ -77,5 +78,23 @@ func TestQueueHasRoomForThePods(t *testing.T) {
 	}
 	if q.request(""); r.takeEvents(q) || r.listNow {
 		t.Error("a request is taken for an event, or for one of everything")
+	}
+}
+
+// The limit of containers with evidence of exits per pod is that of orphans. Known ones
+// still get later evidence.
+func TestEvidenceOfExitsIsBounded(t *testing.T) {
+	q := &eventQueue[string, int]{wake: make(chan struct{}, 1), limit: 100}
+	q.followExits(true)
+	stopped := func(container int, at time.Time) {
+		q.event(RuntimeEvent[string, int]{Pod: "p", Container: fmt.Sprint(container), Type: RuntimeEventStopped, At: at}, t1)
+	}
+	for i := range 2 * maxOrphans {
+		stopped(i, t0)
+	}
+	stopped(0, t1)
+	box, _, _ := q.drain(1)
+	if _, h, _ := box.Take(); len(h.exits) != maxOrphans || !h.exits["0"].told.Equal(t1) || !h.exits["1"].told.Equal(t0) {
+		t.Errorf("%d containers, told at %v and %v", len(h.exits), h.exits["0"].told, h.exits["1"].told)
 	}
 }
