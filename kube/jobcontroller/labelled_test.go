@@ -3,6 +3,7 @@ package jobcontroller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -93,6 +94,75 @@ func TestJobWithAManualSelectorNeedsAllPods(t *testing.T) {
 			t.Errorf("%+v, %+v, %d creations", s.job("a").Status, s.job("labelled").Status, s.called("POST pods"))
 		}
 	})
+}
+
+// A pod that the informer no longer shows is read only if it may still hold its
+// finalizer.
+func TestPodsThatLeaveWithoutAFinalizerAreNotRead(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		start(t, s, Options{OnlyLabelledPods: true}, nil)
+		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) }))
+		after(time.Minute)
+		for i, change := range []func(*corev1.Pod){
+			func(p *corev1.Pod) { p.Finalizers = nil },
+			func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) },
+			func(*corev1.Pod) {},
+		} {
+			pod := addPodOf(s, fmt.Sprint("pod-", i))
+			s.changePod(pod.Name, change)
+			after(time.Millisecond)
+			s.mu.Lock()
+			s.put("pods", "DELETED", s.objects["pods"][keyOf("ns", pod.Name)].(*corev1.Pod).DeepCopy())
+			s.mu.Unlock()
+			after(10 * time.Second)
+			if n, want := s.called("GET pods"), i/2; n != want {
+				t.Errorf("pod %d: %d reads, want %d", i, n, want)
+			}
+		}
+	})
+}
+
+// A pod has lost its label. Its Job, still running, releases it. If the Job may have
+// pods without the label, is another controller's or is not a Job, the pod stays as it
+// is. Otherwise it loses its finalizer alone.
+func TestPodsWithoutTheLabelAreLetGo(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		job            func(*batchv1.Job)
+		pod            func(*corev1.Pod)
+		tracked, owned bool
+	}{
+		{"the Job goes on", nil, nil, false, false},
+		{"the Job is being deleted", func(j *batchv1.Job) { j.DeletionTimestamp = new(metav1.Now()) }, nil, false, true},
+		{"the Job has a manual selector", manual, nil, true, true},
+		{"the Job is of others", func(j *batchv1.Job) { j.Spec.ManagedBy = new("example.com/other") }, nil, true, true},
+		{"the Job has ended", func(j *batchv1.Job) {
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+		}, nil, false, true},
+		{"the Job is gone", nil, func(p *corev1.Pod) { p.OwnerReferences[0].UID = "gone" }, false, true},
+		{"something else owns it", nil, func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "ReplicaSet" }, true, true},
+	} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			c := start(t, s, Options{}, nil)
+			s.createJob(newJob("a", func(j *batchv1.Job) {
+				j.Spec.Suspend = new(true)
+				if test.job != nil {
+					test.job(j)
+				}
+			}))
+			after(time.Minute)
+			pod := addPodOf(s, "pod").DeepCopy()
+			if test.pod != nil {
+				test.pod(pod)
+			}
+			if err := c.syncUnlabelled(context.Background(), pod); err != nil {
+				t.Errorf("%s: %v", test.name, err)
+			}
+			if got := s.pods()[0]; tracked(got) != test.tracked || (len(got.OwnerReferences) > 0) != test.owned {
+				t.Errorf("%s: %+v", test.name, got.ObjectMeta)
+			}
+		})
+	}
 }
 
 // ListError returns the informers' last error until a list succeeds.

@@ -107,6 +107,27 @@ func TestPassesWithoutAListedPodAreCounted(t *testing.T) {
 	})
 }
 
+// A listed pod never appears. The Job is looked at every ten seconds, until its
+// controller gives up after five minutes.
+func TestPassesWaitForAListedPodOnlySoLong(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		c := start(t, s, Options{}, lagging(0, 2*time.Hour))
+		after(3 * time.Hour)
+		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) }))
+		after(time.Minute)
+		addPodOf(s, "new")
+		s.changeJob("a", func(j *batchv1.Job) {
+			j.Status.Failed = 1
+			j.Annotations = map[string]string{AnnotationMemory: memoryText(t, j, 1, time.Now())}
+		})
+		after(20 * time.Minute)
+		n := counted(t, c.Metrics())["job_controller_stale_sync_skips_total  pods"]
+		if least := float64(expectationsEnd/lookAgain) - 2; n < least || n > least+4 {
+			t.Errorf("%v passes were put off, want about %v", n, least+2)
+		}
+	})
+}
+
 // In place of Kubernetes' controller, Jobs that name another one count once each.
 func TestJobsOfOthersAreCounted(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {

@@ -78,7 +78,7 @@ func failingDeletions(s *apiServer, broken *bool) *faults {
 func TestDeletionsThatEndInInternalErrorsAreMadeInTheEnd(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		broken := true
-		start(t, s, Options{}, failingDeletions(s, &broken))
+		c := start(t, s, Options{}, failingDeletions(s, &broken))
 		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = new(int32(3)), new(int32(3)) }))
 		after(3 * time.Second)
 		s.changeJob("a", func(j *batchv1.Job) { j.Spec.Parallelism = new(int32(1)) })
@@ -98,6 +98,9 @@ func TestDeletionsThatEndInInternalErrorsAreMadeInTheEnd(t *testing.T) {
 		}
 		if job := s.job("a"); left != 1 || job.Status.Active != 1 || s.called("POST pods") != 3 {
 			t.Errorf("%d pods are left: %+v", left, job.Status)
+		}
+		if since := c.states.of("ns/a", s.job("a").UID).unsure.since; len(since) != 0 {
+			t.Errorf("deletions that had an answer are remembered: %v", since)
 		}
 	})
 }

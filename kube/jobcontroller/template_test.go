@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/kubernetes/fake"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/randfill"
 
@@ -79,5 +80,28 @@ func TestPodOfTheStoredTemplateIsThatOfClientGo(t *testing.T) {
 	})
 	if variables == 0 {
 		t.Error("no container had a variable")
+	}
+}
+
+// With client-go's fake client, which has no REST client, pods are made from the
+// informer's template.
+func TestPodsOfAFakeClientAreCreated(t *testing.T) {
+	client := fake.NewClientset()
+	c, err := New(client, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pass{Controller: c, state: &jobState{}, job: newJob("a", nil)}
+	template, err := p.template(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod"}, Spec: p.job.Spec.Template.Spec}
+	if _, err := p.post(t.Context(), template, pod); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := client.CoreV1().Pods("ns").Get(t.Context(), "pod", metav1.GetOptions{})
+	if err != nil || len(stored.Spec.Containers) != 1 {
+		t.Errorf("%+v, %v", stored, err)
 	}
 }

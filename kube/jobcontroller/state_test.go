@@ -1,0 +1,60 @@
+package jobcontroller
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/restartkit/restart/field"
+)
+
+// Another controller has written a Job if the memory or the status changes otherwise
+// than by this one. What else changes is a user's work.
+func TestWritesOfAnotherControllerAreNoticed(t *testing.T) {
+	base := newJob("a", func(j *batchv1.Job) { j.UID, j.ResourceVersion = "job", "10" })
+	base.Annotations = map[string]string{AnnotationMemory: memoryText(t, base, 1, time.Unix(0, 0))}
+	for _, test := range []struct {
+		name   string
+		change func(*batchv1.Job)
+		want   bool
+	}{
+		{"a label", func(j *batchv1.Job) { j.Labels = map[string]string{"by": "a user"} }, false},
+		{"the memory", func(j *batchv1.Job) { j.Annotations[AnnotationMemory] = memoryText(t, j, 2, time.Unix(0, 0)) }, true},
+		{"the status", func(j *batchv1.Job) { j.Status.Active = 3 }, true},
+		{"both", func(j *batchv1.Job) {
+			j.Annotations[AnnotationMemory], j.Status.Failed = memoryText(t, j, 2, time.Unix(0, 0)), 2
+		}, true},
+		{"the memory is removed", func(j *batchv1.Job) { delete(j.Annotations, AnnotationMemory) }, false},
+		{"the memory is removed, and the status", func(j *batchv1.Job) { delete(j.Annotations, AnnotationMemory); j.Status.Active = 3 }, true},
+	} {
+		for _, before := range []bool{false, true} {
+			s := &jobState{}
+			s.recall(base, "10", klog.Background())
+			if s.outrun {
+				t.Fatal("the informer of pods has reached the Job")
+			}
+			s.outrun = before
+			job := base.DeepCopy()
+			job.ResourceVersion = "11"
+			test.change(job)
+			if s.recall(job, "11", klog.Background()); s.outrun != (before || test.want) {
+				t.Errorf("%s, before %v: %v", test.name, before, s.outrun)
+			}
+		}
+	}
+}
+
+// Mistakes are reported when they change, not with every pass.
+func TestMistakesAreReportedOnce(t *testing.T) {
+	var s jobState
+	var first, second field.Errors
+	first.Add(field.Invalid, "a", 1, "must be 2")
+	second.Add(field.Invalid, "a", 3, "must be 2")
+	got := fmt.Sprint(len(s.unreported(first)), len(s.unreported(first)), len(s.unreported(second)), len(s.unreported(nil)), len(s.unreported(second)))
+	if got != "1 0 1 0 1" {
+		t.Errorf("reported: %s", got)
+	}
+}

@@ -1,0 +1,199 @@
+package jobcontroller
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	kubeinformers "k8s.io/client-go/informers"
+
+	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
+)
+
+// The metrics name each pass after the most important part of its plan.
+func TestPassesAreNamed(t *testing.T) {
+	one, untracked := []jobpolicy.Creation{{}}, []jobpolicy.Deletion{{Untrack: true}}
+	for _, test := range []struct {
+		name string
+		in   jobpolicy.Input
+		plan jobpolicy.Plan
+		want string
+	}{
+		{"a creation", jobpolicy.Input{}, jobpolicy.Plan{Create: one}, "pods_created"},
+		{"a delay", jobpolicy.Input{}, jobpolicy.Plan{RequeueReason: jobpolicy.RequeueDelay}, "pods_created"},
+		{"a delay put off", jobpolicy.Input{}, jobpolicy.Plan{RequeueReason: jobpolicy.RequeueBatch}, "pods_created"},
+		{"a deletion", jobpolicy.Input{}, jobpolicy.Plan{Delete: untracked}, "pods_deleted"},
+		{"a deletion that lets the kubelet end a pod", jobpolicy.Input{}, jobpolicy.Plan{Delete: []jobpolicy.Deletion{{}}}, "pods_deleted"},
+		{"deletions of a finished Job", jobpolicy.Input{}, jobpolicy.Plan{Delete: []jobpolicy.Deletion{{}}, MetricDeltas: jobpolicy.MetricDeltas{Finished: "x"}}, ""},
+		{"an end", jobpolicy.Input{}, jobpolicy.Plan{MetricDeltas: jobpolicy.MetricDeltas{Finished: "x"}}, ""},
+		{"nothing", jobpolicy.Input{}, jobpolicy.Plan{}, "tracking"},
+		{"nothing, because a change is not seen", jobpolicy.Input{ExpectationsPending: true}, jobpolicy.Plan{}, ""},
+	} {
+		p := &pass{}
+		if p.name(test.plan, test.in); p.action != test.want {
+			t.Errorf("%s: %q, want %q", test.name, p.action, test.want)
+		}
+	}
+}
+
+// A status write has no answer, and the Job cannot be read either. Every such pass
+// counts as failed.
+func TestPassWithAnUnreadStatusFails(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		c := start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
+			if call == "GET jobs" {
+				return forbidden("no right to"), false
+			}
+			return nil, call == "PATCH jobs/status"
+		}})
+		s.createJob(newJob("a", nil))
+		after(time.Minute)
+		failed, all := 0.0, 0.0
+		for name, n := range counted(t, c.Metrics()) {
+			if strings.HasPrefix(name, "job_controller_job_syncs_total ") {
+				all += n
+				if strings.Contains(name, " error") {
+					failed += n
+				}
+			}
+		}
+		if reads := s.called("PATCH jobs/status"); reads != 1 || failed < 3 || failed < all-2 {
+			t.Errorf("%d writes; %v of %v passes failed", reads, failed, all)
+		}
+	})
+}
+
+// Deletions without an answer fail a pass, even if it does no more because the Job has
+// ended, or because the informer does not show a listed pod.
+func TestPassWithUnansweredDeletionsFails(t *testing.T) {
+	for name, change := range map[string]func(*batchv1.Job, *jobState){
+		"ended": func(j *batchv1.Job, _ *jobState) {
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+		},
+		"behind": func(_ *batchv1.Job, state *jobState) {
+			pods := map[types.UID]listedPod{"new": {"new", "999999", true}}
+			state.listed = &listing{"999999", time.Now(), pods}
+		},
+	} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			broken := true
+			c := start(t, s, Options{}, failingDeletions(s, &broken))
+			job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) }))
+			after(time.Minute)
+			job, pod, state := job.DeepCopy(), addPodOf(s, "pod"), &jobState{uid: job.UID}
+			state.unsure.deletions = []jobpolicy.Deletion{{PodRef: jobpolicy.PodRef{Name: pod.Name, UID: string(pod.UID)}}}
+			change(job, state)
+			p := &pass{Controller: c.Controller, key: "ns/another", state: state, job: job}
+			if err := p.once(context.Background(), job); err == nil || !strings.Contains(err.Error(), "deleting") {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}
+
+// A Job vanishes before its status is written. That is no failure.
+func TestStatusOfAVanishedJobIsNotMissed(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		c := start(t, s, Options{}, lagging(time.Hour, 0))
+		s.createJob(newJob("a", nil))
+		after(2 * time.Hour)
+		s.removeJob("a")
+		endAll(s, 0)
+		after(time.Minute)
+		if n := s.eventReasons()["FailedStatusUpdate"]; n != 0 {
+			t.Errorf("Events %v", s.eventReasons())
+		}
+		for name, n := range counted(t, c.Metrics()) {
+			if n > 0 && (strings.Contains(name, "status_write_failures") || strings.Contains(name, " error")) {
+				t.Errorf("%s: %v", name, n)
+			}
+		}
+	})
+}
+
+// Run leaves no handler with informers of the caller.
+func TestHandlersLeaveTheCallersInformers(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		factory := kubeinformers.NewSharedInformerFactory(s.client(t, &faults{}), 0)
+		jobs, pods := factory.Batch().V1().Jobs(), factory.Core().V1().Pods()
+		jobs.Informer()
+		ctx, cancel := context.WithCancel(context.Background())
+		t.Cleanup(func() { cancel(); factory.Shutdown() })
+		c := start(t, s, Options{Engine: jobpolicy.Engine{ManagedBy: BuiltInManagedBy}, Jobs: jobs, Pods: pods}, nil)
+		factory.Start(ctx.Done())
+		counts := func(name string) float64 {
+			s.createJob(newJob(name, func(j *batchv1.Job) { j.Spec.ManagedBy = new("example.com/other") }))
+			after(time.Minute)
+			return counted(t, c.Metrics())["job_controller_jobs_by_external_controller_total example.com/other"]
+		}
+		if n := counts("a"); n != 1 {
+			t.Fatalf("%v Jobs of others are counted", n)
+		}
+		c.stop()
+		if n := counts("b"); n != 1 {
+			t.Errorf("after Run has returned: %v", n)
+		}
+	})
+}
+
+// The stored memory names a released pod only while the informer shows its finalizer.
+func TestMemoryNamesReleasedPodsThatAreShown(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		c := start(t, s, Options{}, nil)
+		job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) }))
+		after(time.Minute)
+		held, let := addPodOf(s, "held"), addPodOf(s, "let")
+		s.changePod("held", func(p *corev1.Pod) { p.Finalizers = []string{batch.JobTrackingFinalizer} })
+		s.changePod("let", func(p *corev1.Pod) { p.Finalizers = nil })
+		synced := func() bool { return c.pods.get("ns/let") != nil && !tracked(c.pods.get("ns/let")) }
+		for range 10 {
+			if after(time.Millisecond); synced() {
+				break
+			}
+		}
+		next := job.DeepCopy()
+		p := &pass{Controller: c.Controller, key: "ns/a", state: &jobState{}, job: job}
+		p.annotate(context.Background(), next, jobpolicy.State{Job: string(job.UID), Released: []string{string(held.UID), string(let.UID)}})
+		m, there, err := decodeMemory(next.Annotations[AnnotationMemory], job.UID)
+		if err != nil || !there || len(m.Released) != 1 || m.Released[0] != string(held.UID) {
+			t.Errorf("%+v, %v, %v", m, there, err)
+		}
+	})
+}
+
+// After a refused deletion the pod itself shows whether it is deleted. If it cannot be
+// read, the deletion stays without an answer.
+func TestRefusedDeletionIsLookedUp(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		unreadable := false
+		c := start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
+			if call == "GET pods" && unreadable {
+				return forbidden("no right to"), false
+			}
+			return nil, false
+		}})
+		job := s.createJob(newJob("a", nil))
+		after(3 * time.Second)
+		pod := s.pods()[0]
+		p := &pass{Controller: c.Controller, key: "ns/a", state: &jobState{}, job: job}
+		d := jobpolicy.Deletion{PodRef: jobpolicy.PodRef{Name: pod.Name, UID: string(pod.UID)}}
+		ask := func() error { return p.deletedBefore(context.Background(), d, errWebhook) }
+		if err := ask(); err == nil || unanswered(err) {
+			t.Errorf("the pod is there: %v", err)
+		}
+		unreadable = true
+		if err := ask(); err == nil || !unanswered(err) {
+			t.Errorf("the pod cannot be read: %v", err)
+		}
+		unreadable = false
+		d.UID = "another"
+		if err := ask(); err != nil {
+			t.Errorf("another pod has the name: %v", err)
+		}
+	})
+}
