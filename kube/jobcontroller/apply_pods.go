@@ -75,7 +75,8 @@ type creationOutcome struct {
 
 // create creates pods in batches of 1, 2, 4 and so on. After a batch with a failure it
 // stops and leaves the rest to a later pass, because they would likely fail as well. It
-// creates fewer pods if earlier creations without an answer may still bring unwanted
+// stops as well once the informer shows that the Job has changed. The error then wraps
+// errOutdated. It creates fewer pods if earlier creations without an answer may still bring unwanted
 // ones.
 func (p *pass) create(ctx context.Context, wanted []jobpolicy.Creation) error {
 	left := p.state.unsure.nameAll(wanted)
@@ -88,6 +89,9 @@ func (p *pass) create(ctx context.Context, wanted []jobpolicy.Creation) error {
 	}
 	why := p.creationReason()
 	for size := 1; len(left) > 0; size *= 2 {
+		if p.changed() {
+			return fmt.Errorf("creating pods: %w", errOutdated)
+		}
 		jobs := left[:min(size, len(left))]
 		left = left[len(jobs):]
 		outcomes := make([]creationOutcome, len(jobs))
@@ -106,6 +110,13 @@ func (p *pass) create(ctx context.Context, wanted []jobpolicy.Creation) error {
 		}
 	}
 	return nil
+}
+
+// changed reports whether the informer shows that the Job has been changed by a user,
+// deleted or replaced since the pass began. Requests may be slow.
+func (p *pass) changed() bool {
+	job := p.jobs.get(p.key)
+	return job == nil || job.UID != p.job.UID || job.Generation > p.job.Generation
 }
 
 // createOne creates a pod under n's name or, without one, a new name. If that name is

@@ -117,6 +117,46 @@ func TestExpectationsThatNeverSettleEnd(t *testing.T) {
 	})
 }
 
+// A creation takes seconds. Once the Job is shown as suspended, deleted or replaced
+// meanwhile, no other pod is created.
+func TestCreationsEndWhenTheJobChanges(t *testing.T) {
+	for name, change := range map[string]func(s *apiServer){
+		"suspended": func(s *apiServer) { s.changeJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) }) },
+		"deleted": func(s *apiServer) {
+			s.changeJob("a", func(j *batchv1.Job) { j.DeletionTimestamp, j.Generation = new(metav1.Now()), j.Generation+1 })
+		},
+		"gone": func(s *apiServer) { s.removeJob("a") },
+		"replaced": func(s *apiServer) {
+			s.removeJob("a")
+			s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) }))
+		},
+		"labelled": func(s *apiServer) {
+			s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"by": "a user"} })
+		},
+	} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			first := true
+			start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
+				if call == "POST pods" && first {
+					first = false
+					change(s)
+					time.Sleep(3 * time.Second)
+				}
+				return nil, false
+			}})
+			s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = new(int32(5)), new(int32(5)) }))
+			after(30 * time.Second)
+			want := 1
+			if name == "labelled" {
+				want = 5
+			}
+			if n := s.called("POST pods"); n != want {
+				t.Errorf("%s: %d creations, want %d", name, n, want)
+			}
+		})
+	}
+}
+
 func TestConflictIsTriedAgainOnAFreshJob(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		start(t, s, Options{}, lagging(time.Hour, 0))
