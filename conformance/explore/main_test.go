@@ -77,7 +77,7 @@ func TestReplay(t *testing.T) {
 }
 
 func TestWrongArguments(t *testing.T) {
-	for _, args := range [][]string{{"-workers", "0"}, {"-job", "fail=1"}, {"-job", "pods=1"}, {"-story", "none"}, {"more"}, {"-x"}} {
+	for _, args := range [][]string{{"-workers", "0"}, {"-job", "fail=1"}, {"-job", "pods=1"}, {"-job", "fail=1 total=1", "-faults", "1"}, {"-story", "none"}, {"more"}, {"-x"}} {
 		want := 2
 		if args[1%len(args)] == "fail=1" {
 			want = 0

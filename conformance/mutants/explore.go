@@ -30,6 +30,9 @@ var explorers = []struct {
 // exploreChosen explores the chosen mutations of the packages, all if there are none,
 // and prints a table.
 func exploreChosen(packages []string, _ draw, what string, write bool) error {
+	if err := explorable(packages); err != nil {
+		return err
+	}
 	for _, e := range explorers {
 		var table strings.Builder
 		for _, pkg := range e.packages {
@@ -48,6 +51,9 @@ func exploreChosen(packages []string, _ draw, what string, write bool) error {
 				if err != nil {
 					return fmt.Errorf("%s: %w", m.what, err)
 				}
+				if table.Len() == 0 {
+					fmt.Print(e.head)
+				}
 				row := fmt.Sprintf("| %s (`%s`) | %s |\n", m.what, m.file, cells)
 				fmt.Print(row)
 				table.WriteString(row)
@@ -57,6 +63,20 @@ func exploreChosen(packages []string, _ draw, what string, write bool) error {
 			if err := insert(e.document, e.head+table.String()); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// explorable returns an error if the mutants of a package cannot be explored.
+func explorable(packages []string) error {
+	var all []string
+	for _, e := range explorers {
+		all = append(all, e.packages...)
+	}
+	for _, pkg := range packages {
+		if !slices.Contains(all, pkg) {
+			return fmt.Errorf("-explore: no mutants of %q to explore, only those of %s", pkg, strings.Join(all, ", "))
 		}
 	}
 	return nil

@@ -245,3 +245,14 @@ func TestStaleEquivalentIsReported(t *testing.T) {
 		t.Errorf("%d equivalents, faults %q", len(s.equivalent), s.faults)
 	}
 }
+
+func TestOnlySomePackagesAreExplored(t *testing.T) {
+	for _, packages := range [][]string{nil, {"jobpolicy"}, {"pleg", "pleg/statuscache"}} {
+		if err := explorable(packages); err != nil {
+			t.Errorf("%q: %v", packages, err)
+		}
+	}
+	if err := explorable([]string{"pleg", "backoff"}); err == nil || !strings.Contains(err.Error(), `"backoff"`) {
+		t.Errorf("backoff: %v", err)
+	}
+}

@@ -85,6 +85,18 @@ func (c Command) Run(ctx context.Context, args []string, out, progress io.Writer
 		c.complain(progress, fmt.Sprintf("-without: %q is none of the faults: %s", kind, c.Faults))
 		return 2
 	}
+	if *job != "" {
+		ofTable := ""
+		flags.Visit(func(f *flag.Flag) {
+			if slices.Contains([]string{"only", "completions", "faults", "without"}, f.Name) {
+				ofTable = f.Name
+			}
+		})
+		if ofTable != "" {
+			c.complain(progress, fmt.Sprintf("-job names its faults itself; -%s is about the table", ofTable))
+			return 2
+		}
+	}
 	all := c.jobs(*only, *completions, *faults)
 	if *job != "" {
 		j, err := jobworld.ParseJob(*job)
