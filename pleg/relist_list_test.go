@@ -2,6 +2,7 @@ package pleg
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -16,21 +17,24 @@ func TestRepeatedPodsAreJoined(t *testing.T) {
 	}
 }
 
-// A container reported while a list was under way is remembered until a later one.
-func TestContainerOfAnEventOutlivesAnEarlierList(t *testing.T) {
+// The cache refuses what a list shows of a pod, because another writer was later. Its
+// container, which the next look does not show, is remembered until the next list.
+func TestContainerOfARefusedListOutlivesIt(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p")
-	b.now, b.listNow = b.now.Add(1), true
-	list := b.asks("Pods")[0]
-	b.noteEvents("p", map[string]rank{"new": exited})
-	b.lists(b.asks("Pod p")[0], Container{ID: "p", State: StateRunning}) // it has come and gone
-	for _, c := range b.calls(b.now, b.running, b.period) {
-		b.status(c, nil, Container{ID: "p", State: StateRunning})
-	}
-	b.lists(list, Container{ID: "p", State: StateRunning})
+	b.now, b.listNow = b.now.Add(time.Second), true
+	p := Container{ID: "p", State: StateRunning}
+	b.lists(b.asks("Pods")[0], p, Container{ID: "new", State: StateExited})
+	refused := b.asks("Status p")[0]
+	b.now = b.now.Add(time.Second)
+	b.cache.Set("p", shown{p}, nil, b.now)
+	b.status(refused, nil, p)
+	b.now = b.now.Add(time.Second)
+	b.lists(b.asks("Pod p")[0], p)
+	b.status(b.asks("Status p")[0], nil, p)
 	b.settled()
 	if b.pods["p"].containers["new"] == nil {
-		t.Error("it is forgotten with the list that began before")
+		t.Error("it is forgotten with its own list")
 	}
 	b.relisted("p")
 	if b.pods["p"].containers["new"] != nil {
