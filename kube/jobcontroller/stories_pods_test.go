@@ -1,6 +1,7 @@
 package jobcontroller
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -151,6 +152,31 @@ func TestOrphansLoseTheirFinalizers(t *testing.T) {
 	})
 }
 
+// The Job of a pod without a controller cannot be read for some time. Afterwards the
+// pod loses its finalizer.
+func TestOrphanWhoseJobCannotBeReadIsTriedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		reads := 0
+		start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
+			if call == "GET jobs" {
+				if reads++; reads < 3 {
+					return forbidden("no right to"), false
+				}
+			}
+			return nil, false
+		}})
+		gone := newJob("gone", nil)
+		pod := orphanPod("without-owner", gone)
+		pod.Labels = map[string]string{batchv1.JobNameLabel: "gone", batchv1.ControllerUidLabel: "gone"}
+		pod.Finalizers = []string{batch.JobTrackingFinalizer}
+		s.addPod(pod)
+		after(time.Minute)
+		if reads != 3 || trackedPods(s) != 0 {
+			t.Errorf("%d reads, %d pods have their finalizer", reads, trackedPods(s))
+		}
+	})
+}
+
 // The informer of Jobs is an hour behind that of pods, so a Job that it lacks may
 // exist.
 func TestPodOfAJobThatIsNotSeenYetIsNoOrphan(t *testing.T) {
@@ -183,6 +209,38 @@ func TestPodsOfADeletedJobLoseTheirFinalizersWithoutReads(t *testing.T) {
 		after(5 * time.Second)
 		if left, reads := trackedPods(s), s.called("GET jobs"); left != 0 || reads != 0 {
 			t.Errorf("%d pods have their finalizer, the Job was read %d times", left, reads)
+		}
+	})
+}
+
+// A Job is deleted before it could adopt a pod. The pod loses its finalizer, and one
+// that the Job did not select keeps it.
+func TestPodsThatADeletedJobHadToAdoptLoseTheirFinalizers(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		broken := true
+		start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
+			if call == "PATCH pods" && broken {
+				return forbidden("no right to"), false
+			}
+			return nil, false
+		}})
+		job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) }))
+		for name, labels := range map[string]map[string]string{"its": job.Spec.Template.Labels, "of-others": {"app": "other"}} {
+			pod := orphanPod(name, job)
+			pod.Labels, pod.Finalizers = labels, []string{batch.JobTrackingFinalizer}
+			s.addPod(pod)
+		}
+		after(10 * time.Second)
+		if s.called("PATCH pods") != 0 || trackedPods(s) != 2 {
+			t.Fatalf("%d pods have their finalizer", trackedPods(s))
+		}
+		broken = false
+		s.removeJob("a")
+		after(time.Minute)
+		for _, pod := range s.pods() {
+			if tracked(pod) != (pod.Name == "of-others") {
+				t.Errorf("%s has its finalizer: %v", pod.Name, tracked(pod))
+			}
 		}
 	})
 }
