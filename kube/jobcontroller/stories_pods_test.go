@@ -286,7 +286,7 @@ func TestPodThatHasEndedIsAdoptedAndCountedOnce(t *testing.T) {
 // while the informer lags.
 func TestSurplusPodIsAdoptedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
-		start(t, s, Options{}, lagging(0, 20*time.Second))
+		c := start(t, s, Options{}, lagging(0, 20*time.Second))
 		after(30 * time.Second)
 		job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Completions = new(int32(9)) }))
 		after(25 * time.Second)
@@ -295,6 +295,9 @@ func TestSurplusPodIsAdoptedOnce(t *testing.T) {
 		for i := range 60 {
 			after(time.Second)
 			s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"wake": fmt.Sprint(i)} })
+			if open := len(c.states.of("ns/a", job.UID).expected.deleted); i == 30 && open != 1 {
+				t.Errorf("while the informer shows it without a controller, %d deletions are expected", open)
+			}
 		}
 		if n, job := s.called("PATCH pods"), s.job("a"); n != 2 || job.Status.Active != 1 || s.called("DELETE pods") != 1 {
 			t.Errorf("%d patches, want 2: adopted, released; %d deletions; %+v", n, s.called("DELETE pods"), job.Status)
