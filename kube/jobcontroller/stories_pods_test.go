@@ -213,6 +213,53 @@ func TestPodsOfADeletedJobLoseTheirFinalizersWithoutReads(t *testing.T) {
 	})
 }
 
+// Somebody takes a pod from its Job, or the Job's own reference. The Job replaces the
+// first and adopts the second again.
+func TestJobMissesAPodThatIsTaken(t *testing.T) {
+	for name, take := range map[string]func(*corev1.Pod){
+		"taken":     func(p *corev1.Pod) { p.OwnerReferences[0].Kind, p.OwnerReferences[0].UID = "Workflow", "theirs" },
+		"ownerless": func(p *corev1.Pod) { p.OwnerReferences = nil },
+	} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			start(t, s, Options{}, nil)
+			job := s.createJob(newJob("a", nil))
+			after(5 * time.Second)
+			s.changePod(s.pods()[0].Name, take)
+			after(5 * time.Second)
+			n := 0
+			for _, pod := range s.pods() {
+				if controlledBy(pod, job.UID) {
+					n++
+				}
+			}
+			if want := map[string]int{"taken": 2, "ownerless": 1}[name]; n != 1 || s.called("POST pods") != want {
+				t.Errorf("%s: %d pods are the Job's; %d creations, want %d", name, n, s.called("POST pods"), want)
+			}
+		})
+	}
+}
+
+// An adoption is refused for some time. The Job tries again, and creates no pod
+// meanwhile.
+func TestRefusedAdoptionIsTriedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		job := s.createJob(newJob("a", nil))
+		s.addPod(orphanPod("its", job))
+		refused := 0
+		start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
+			if call == "PATCH pods" && refused < 3 {
+				refused++
+				return forbidden("no right to"), false
+			}
+			return nil, false
+		}})
+		after(time.Minute)
+		if pod := s.pods()[0]; refused != 3 || !controlledBy(pod, job.UID) || s.called("POST pods") != 0 || s.job("a").Status.Active != 1 {
+			t.Errorf("refused %d times; %+v; %d creations", refused, pod.ObjectMeta, s.called("POST pods"))
+		}
+	})
+}
+
 // A Job is deleted before it could adopt a pod. The pod loses its finalizer, and one
 // that the Job did not select keeps it.
 func TestPodsThatADeletedJobHadToAdoptLoseTheirFinalizers(t *testing.T) {

@@ -124,6 +124,9 @@ func TestStatusThatCannotBeWrittenIsReported(t *testing.T) {
 			if n := counted(t, c.Metrics())[name]; n != float64(tried) {
 				t.Errorf("%s: %v failures are counted of %d", outcome, n, tried)
 			}
+			if n, _ := failedPasses(t, c); n != float64(tried) {
+				t.Errorf("%s: %v of %d passes failed", outcome, n, tried)
+			}
 			if s.eventReasons()["FailedStatusUpdate"] == 0 {
 				t.Errorf("%s: Events %v", outcome, s.eventReasons())
 			}

@@ -41,6 +41,44 @@ func TestPassesAreNamed(t *testing.T) {
 	}
 }
 
+// failedPasses returns how many passes have failed, and how many there were.
+func failedPasses(t *testing.T, c *running) (failed, all float64) {
+	t.Helper()
+	for name, n := range counted(t, c.Metrics()) {
+		if strings.HasPrefix(name, "job_controller_job_syncs_total ") {
+			all += n
+			if strings.Contains(name, " error") {
+				failed += n
+			}
+		}
+	}
+	return failed, all
+}
+
+// The end of a pod is recorded, but the status that counts it cannot be written, which
+// fails each pass.
+func TestPassWithoutItsFinalStatusFails(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		left := 100
+		c := start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
+			if call == "PATCH jobs/status" {
+				if left--; left < 0 {
+					return forbidden("no right to"), false
+				}
+			}
+			return nil, false
+		}})
+		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Completions = new(int32(2)) }))
+		after(time.Minute)
+		left = 1
+		endAll(s, 0)
+		after(time.Minute)
+		if n, _ := failedPasses(t, c); n != float64(-left) || n == 0 || trackedPods(s) != 1 {
+			t.Errorf("%v passes failed, %d writes; %d pods have their finalizer", n, -left, trackedPods(s))
+		}
+	})
+}
+
 // A status write has no answer, and the Job cannot be read either. Every such pass
 // counts as failed.
 func TestPassWithAnUnreadStatusFails(t *testing.T) {
@@ -53,15 +91,7 @@ func TestPassWithAnUnreadStatusFails(t *testing.T) {
 		}})
 		s.createJob(newJob("a", nil))
 		after(time.Minute)
-		failed, all := 0.0, 0.0
-		for name, n := range counted(t, c.Metrics()) {
-			if strings.HasPrefix(name, "job_controller_job_syncs_total ") {
-				all += n
-				if strings.Contains(name, " error") {
-					failed += n
-				}
-			}
-		}
+		failed, all := failedPasses(t, c)
 		if reads := s.called("PATCH jobs/status"); reads != 1 || failed < 3 || failed < all-2 {
 			t.Errorf("%d writes; %v of %v passes failed", reads, failed, all)
 		}

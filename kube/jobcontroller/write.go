@@ -116,7 +116,6 @@ func statusPatch(from, to *batchv1.Job) ([]byte, error) {
 		if patch.Status == nil {
 			patch.Status = make(map[string]any)
 		}
-		delete(patch.Status, "$setElementOrder/conditions")
 		patch.Status["conditions"] = all
 	}
 	return json.Marshal(patch)
