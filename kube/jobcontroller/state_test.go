@@ -47,6 +47,22 @@ func TestWritesOfAnotherControllerAreNoticed(t *testing.T) {
 	}
 }
 
+// A Job no newer than the one noted says nothing new.
+func TestOldJobsAreNotRecalled(t *testing.T) {
+	base := newJob("a", func(j *batchv1.Job) { j.UID, j.ResourceVersion = "job", "10" })
+	base.Annotations = map[string]string{AnnotationMemory: memoryText(t, base, 2, time.Unix(0, 0))}
+	s := &jobState{}
+	s.recall(base, "10", klog.Background())
+	for _, version := range []string{"10", "9"} {
+		job := base.DeepCopy()
+		job.ResourceVersion, job.Status.Active = version, 1
+		job.Annotations[AnnotationMemory] = memoryText(t, job, 1, time.Unix(0, 0))
+		if s.recall(job, "10", klog.Background()); s.outrun || s.memory.Failures != 2 || s.noted.version != "10" {
+			t.Errorf("version %s: outrun %v, %+v", version, s.outrun, s.memory)
+		}
+	}
+}
+
 // Mistakes are reported when they change, not with every pass.
 func TestMistakesAreReportedOnce(t *testing.T) {
 	var s jobState
