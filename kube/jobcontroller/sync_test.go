@@ -55,6 +55,19 @@ func failedPasses(t *testing.T, c *running) (failed, all float64) {
 	return failed, all
 }
 
+// A status that no API server would store fails each pass over its Job, which has no
+// pod.
+func TestPassOverAnInvalidStatusFails(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		c := start(t, s, Options{}, nil)
+		s.createJob(newJob("a", func(j *batchv1.Job) { j.Status.Failed = -1 }))
+		after(time.Minute)
+		if failed, all := failedPasses(t, c); failed == 0 || failed != all || s.called("POST pods") != 0 {
+			t.Errorf("%v of %v passes failed; %d creations", failed, all, s.called("POST pods"))
+		}
+	})
+}
+
 // The end of a pod is recorded, but the status that counts it cannot be written, which
 // fails each pass.
 func TestPassWithoutItsFinalStatusFails(t *testing.T) {
