@@ -158,17 +158,31 @@ func TestCreationsEndWhenTheJobChanges(t *testing.T) {
 }
 
 func TestConflictIsTriedAgainOnAFreshJob(t *testing.T) {
-	bubble(t, func(t *testing.T, s *apiServer) {
-		start(t, s, Options{}, lagging(time.Hour, 0))
-		s.createJob(newJob("a", nil))
-		after(2 * time.Hour)
-		s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"by": "somebody else"} })
-		endAll(s, 0)
-		after(10 * time.Second)
-		if job := s.job("a"); !finished(job) || job.Labels["by"] == "" || s.called("GET jobs") != 1 {
-			t.Errorf("%+v, labels %v, read %d times", job.Status, job.Labels, s.called("GET jobs"))
-		}
-	})
+	for _, unread := range []int{0, 2} { // attempts to read the Job that fail
+		bubble(t, func(t *testing.T, s *apiServer) {
+			f := lagging(time.Hour, 0)
+			refused := 0
+			f.hook = func(_ context.Context, call string) (error, bool) {
+				if call == "GET jobs" && refused < unread {
+					refused++
+					return forbidden("no right to"), false
+				}
+				return nil, false
+			}
+			start(t, s, Options{}, f)
+			s.createJob(newJob("a", nil))
+			after(2 * time.Hour)
+			s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"by": "somebody else"} })
+			endAll(s, 0)
+			after(time.Minute)
+			if job := s.job("a"); !finished(job) || job.Labels["by"] == "" || s.called("GET jobs") != 1 {
+				t.Errorf("%+v, labels %v, read %d times", job.Status, job.Labels, s.called("GET jobs"))
+			}
+			if s.eventReasons()["FailedStatusUpdate"] != 0 {
+				t.Errorf("Events %v", s.eventReasons())
+			}
+		})
+	}
 }
 
 // Although every answer to a creation is lost and the informer lags, each pod is
