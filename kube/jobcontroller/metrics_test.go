@@ -1,6 +1,7 @@
 package jobcontroller
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -171,6 +172,39 @@ func TestPassesAreMeasured(t *testing.T) {
 		}
 		if passes == 0 || passes != float64(measured) {
 			t.Errorf("%v passes, %d measured", passes, measured)
+		}
+	})
+}
+
+// Creations count by their outcome, and passes by the Job's completion mode.
+func TestCreationsAndCompletionModesAreCounted(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		refused := 0
+		c := start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
+			if call == "POST pods" && refused < 2 {
+				refused++
+				return forbidden("a quota"), false
+			}
+			return nil, false
+		}})
+		s.createJob(newJob("a", func(j *batchv1.Job) {
+			j.Spec.CompletionMode, j.Spec.Parallelism, j.Spec.Completions = new(batchv1.IndexedCompletion), new(int32(5)), new(int32(5))
+		}))
+		after(time.Minute)
+		endAll(s, 0)
+		after(time.Minute)
+		got := counted(t, c.Metrics())
+		for name, want := range map[string]float64{
+			"job_controller_job_pods_creation_total new failed":                       2,
+			"job_controller_job_pods_creation_total new succeeded":                    5,
+			"job_controller_jobs_finished_total Indexed CompletionsReached succeeded": 1,
+		} {
+			if got[name] != want {
+				t.Errorf("%s: %v, want %v", name, got[name], want)
+			}
+		}
+		if t.Failed() {
+			t.Log(got)
 		}
 	})
 }
