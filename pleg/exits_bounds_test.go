@@ -245,3 +245,51 @@ func TestExitsCostNothingWithoutAReader(t *testing.T) {
 		t.Errorf("an idle relist of 1000 pods allocates %v times, %v with a reader of exits", without, with)
 	}
 }
+
+// Evidence of an end is kept for a container that has not ended, and only if it shows
+// an end.
+func TestEvidenceIsOfAnEndToCome(t *testing.T) {
+	end := exitNote{source: ExitSeenByEvent, told: t1}
+	for _, test := range []struct {
+		name string
+		is   rank
+		note exitNote
+		kept bool
+	}{
+		{"a running container", running, end, true},
+		{"an unseen one", unseen, end, true},
+		{"an ended one", exited, end, false},
+		{"a removed one", removed, end, false},
+		{"no end", running, exitNote{told: t1}, false},
+		{"no end of an ended one", exited, exitNote{told: t1}, false},
+	} {
+		c := &tracked{is: test.is}
+		if c.noteExit(test.note); (c.exit != nil) != test.kept {
+			t.Errorf("%s: %+v", test.name, c.exit)
+		}
+	}
+}
+
+// What a reader holds beyond the live containers counts as retained.
+func TestReaderRetainsExitsAndContainers(t *testing.T) {
+	l, err := newExitLog[string](false, nil, t0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		ref := containerRef[string]{"p", fmt.Sprint(i)}
+		l.awaited.Put(ref)
+		if i < 3 {
+			l.listed.Put(ref)
+		}
+		if i < 2 {
+			*l.gone.Put(ref) = t0
+		}
+	}
+	l.due = make([]Exit[string], 4)
+	for live, want := range map[int]int{0: 14, 6: 8, 8: 6, 9: 6} {
+		if got := l.retained(live); got != want {
+			t.Errorf("%d live: %d retained, want %d", live, got, want)
+		}
+	}
+}

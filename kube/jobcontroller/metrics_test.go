@@ -2,6 +2,7 @@ package jobcontroller
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -207,4 +208,16 @@ func TestCreationsAndCompletionModesAreCounted(t *testing.T) {
 			t.Log(got)
 		}
 	})
+}
+
+// Describe describes every metric, so that a registry refuses a second collector.
+func TestMetricsAreDescribed(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	if err := registry.Register(NewMetrics()); err != nil {
+		t.Fatal(err)
+	}
+	var already prometheus.AlreadyRegisteredError
+	if err := registry.Register(NewMetrics()); !errors.As(err, &already) {
+		t.Errorf("a second time: %v", err)
+	}
 }
