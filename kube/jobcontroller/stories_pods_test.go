@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
@@ -234,6 +235,45 @@ func TestJobMissesAPodThatIsTaken(t *testing.T) {
 			}
 			if want := map[string]int{"taken": 2, "ownerless": 1}[name]; n != 1 || s.called("POST pods") != want {
 				t.Errorf("%s: %d pods are the Job's; %d creations, want %d", name, n, s.called("POST pods"), want)
+			}
+		})
+	}
+}
+
+// In place of Kubernetes' own controller, a pod without a controller is lost unless a
+// Job will adopt it. Neither an ended Job nor one being deleted does, and no Job adopts
+// a pod being deleted.
+func TestPodsThatNoJobAdoptsAreLost(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		job  func(*batchv1.Job)
+		pod  func(*corev1.Pod)
+		lost bool
+	}{
+		{"the Job goes on", nil, nil, false},
+		{"the Job is being deleted", func(j *batchv1.Job) { j.DeletionTimestamp = new(metav1.Now()) }, nil, true},
+		{"the Job has ended", func(j *batchv1.Job) {
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+		}, nil, true},
+		{"the pod is being deleted", nil, func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }, true},
+		{"no Job selects the pod", nil, func(p *corev1.Pod) { p.Labels = nil }, true},
+	} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			c := start(t, s, Options{Engine: jobpolicy.Engine{ManagedBy: BuiltInManagedBy}}, nil)
+			job := s.createJob(newJob("a", func(j *batchv1.Job) {
+				j.Spec.Suspend, j.Spec.ManagedBy = new(true), new(BuiltInManagedBy)
+				if test.job != nil {
+					test.job(j)
+				}
+			}))
+			after(10 * time.Second)
+			pod := orphanPod("pod", job)
+			pod.Namespace = "ns"
+			if test.pod != nil {
+				test.pod(pod)
+			}
+			if lost, err := c.lost(context.Background(), pod); lost != test.lost || err != nil {
+				t.Errorf("%s: lost %v, %v", test.name, lost, err)
 			}
 		})
 	}
