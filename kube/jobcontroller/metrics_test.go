@@ -9,6 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/restartkit/restart/jobpolicy"
@@ -219,5 +221,40 @@ func TestMetricsAreDescribed(t *testing.T) {
 	var already prometheus.AlreadyRegisteredError
 	if err := registry.Register(NewMetrics()); !errors.As(err, &already) {
 		t.Errorf("a second time: %v", err)
+	}
+}
+
+// The reason of a creation is what Kubernetes' controller calls it.
+func TestReasonsOfCreations(t *testing.T) {
+	ended := func(p *corev1.Pod) { endPod(p, 1) }
+	for _, test := range []struct {
+		name   string
+		policy *batchv1.PodReplacementPolicy
+		pod    func(*corev1.Pod)
+		want   string
+	}{
+		{"a running pod", nil, func(*corev1.Pod) {}, "new"},
+		{"a succeeded pod", nil, func(p *corev1.Pod) { endPod(p, 0) }, "new"},
+		{"a failed pod", nil, ended, "recreate_terminating_or_failed"},
+		{"a failed pod, with a policy", new(batchv1.TerminatingOrFailed), ended, "recreate_terminating_or_failed"},
+		{"a failed pod, to be replaced once failed", new(batchv1.Failed), ended, "recreate_failed"},
+		{"a pod being deleted", nil, func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }, "recreate_terminating_or_failed"},
+		{"an ended pod being deleted", nil, func(p *corev1.Pod) { endPod(p, 0); p.DeletionTimestamp = new(metav1.Now()) }, "new"},
+	} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			c := start(t, s, Options{}, nil)
+			job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend, j.Spec.PodReplacementPolicy = new(true), test.policy }))
+			after(time.Minute)
+			pod := addPodOf(s, "pod").DeepCopy()
+			test.pod(pod)
+			s.changePod("pod", func(p *corev1.Pod) { *p = *pod })
+			for c.pods.get("ns/pod") == nil || c.pods.get("ns/pod").Status.Phase != pod.Status.Phase || c.pods.get("ns/pod").DeletionTimestamp.IsZero() != pod.DeletionTimestamp.IsZero() {
+				after(time.Millisecond)
+			}
+			p := &pass{Controller: c.Controller, job: job}
+			if got := p.creationReason(); got != test.want {
+				t.Errorf("%s: %q, want %q", test.name, got, test.want)
+			}
+		})
 	}
 }

@@ -168,6 +168,9 @@ func TestHandlersLeaveTheCallersInformers(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		t.Cleanup(func() { cancel(); factory.Shutdown() })
 		c := start(t, s, Options{Engine: jobpolicy.Engine{ManagedBy: BuiltInManagedBy}, Jobs: jobs, Pods: pods}, nil)
+		if c.informers.factory != nil {
+			t.Error("it has informers of its own")
+		}
 		factory.Start(ctx.Done())
 		counts := func(name string) float64 {
 			s.createJob(newJob(name, func(j *batchv1.Job) { j.Spec.ManagedBy = new("example.com/other") }))
