@@ -381,10 +381,10 @@ func TestSurplusPodIsAdoptedOnce(t *testing.T) {
 		s.addPod(orphanPod("stray", job))
 		for i := range 60 {
 			after(time.Second)
-			s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"wake": fmt.Sprint(i)} })
 			if open := len(c.states.of("ns/a", job.UID).expected.deleted); i == 30 && open != 1 {
 				t.Errorf("while the informer shows it without a controller, %d deletions are expected", open)
 			}
+			s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"wake": fmt.Sprint(i)} })
 		}
 		if n, job := s.called("PATCH pods"), s.job("a"); n != 2 || job.Status.Active != 1 || s.called("DELETE pods") != 1 {
 			t.Errorf("%d patches, want 2: adopted, released; %d deletions; %+v", n, s.called("DELETE pods"), job.Status)

@@ -159,6 +159,25 @@ func TestStatusOfAVanishedJobIsNotMissed(t *testing.T) {
 	})
 }
 
+// Informers that have ended are refused, and leave no goroutine of a Controller.
+func TestEndedInformersAreRefused(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		client := s.client(t, &faults{})
+		factory := kubeinformers.NewSharedInformerFactory(client, 0)
+		jobs, pods := factory.Batch().V1().Jobs(), factory.Core().V1().Pods()
+		jobs.Informer()
+		pods.Informer()
+		ctx, cancel := context.WithCancel(context.Background())
+		factory.Start(ctx.Done())
+		after(time.Minute)
+		cancel()
+		factory.Shutdown()
+		if _, err := New(client, Options{Jobs: jobs, Pods: pods}); err == nil || !strings.Contains(err.Error(), "stopped") {
+			t.Errorf("New: %v", err)
+		}
+	})
+}
+
 // Run leaves no handler with informers of the caller.
 func TestHandlersLeaveTheCallersInformers(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
