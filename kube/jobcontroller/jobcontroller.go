@@ -94,9 +94,8 @@ func (c *Controller) Metrics() *Metrics { return c.metrics }
 func (c *Controller) HasSynced() bool { return c.informers.hasSynced() }
 
 // Run runs Jobs until ctx is done, and logs to its logger (klog.NewContext). It can be
-// called only once. It returns nil when ctx is done, an error if the informers stop
-// before they have synced, and an error wrapping ErrUnlabelledPods if a Job requires a
-// Controller without OnlyLabelledPods.
+// called only once. It returns nil when ctx is done, and an error wrapping
+// ErrUnlabelledPods if a Job requires a Controller without OnlyLabelledPods.
 //
 // To spare the next leader late requests, Run waits for its goroutines. Passes under
 // way have 20s before they are cancelled, and their Events 5s more. If another replica
@@ -125,10 +124,7 @@ func (c *Controller) run(ctx context.Context) error {
 
 	logger.Info("waiting for Jobs and pods", "managedBy", c.options.Engine.ManagedBy)
 	if !cache.WaitForCacheSync(ctx.Done(), c.informers.synced()...) {
-		if ctx.Err() != nil {
-			return nil
-		}
-		return errors.New("jobcontroller: Run: the informers stopped before they had synced")
+		return nil // ctx is done
 	}
 	logger.Info("running Jobs", "workers", c.options.Workers)
 	for range c.options.Workers {
