@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/restartkit/restart/internal/seconds"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
@@ -80,7 +81,7 @@ func (v *view) verdict() (*jobEnd, requeue) {
 	case batch.JobReasonPodFailurePolicy, batch.JobReasonBackoffLimitExceeded, batch.JobReasonDeadlineExceeded:
 	default: // the deadline was checked and has not passed
 		if limits.ActiveDeadlineSeconds != nil {
-			atDeadline = requeue{until(batch.Seconds(*limits.ActiveDeadlineSeconds), tally.Elapsed), RequeueDeadline}
+			atDeadline = requeue{until(seconds.Duration(*limits.ActiveDeadlineSeconds), tally.Elapsed), RequeueDeadline}
 		}
 	}
 	e := newEnd(reason, message)

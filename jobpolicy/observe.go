@@ -47,8 +47,16 @@ func (v *view) validate(known known) error {
 	if v.indexed && v.spec.Completions == nil {
 		errs.Add(field.Required, "spec.completions", nil, "an Indexed Job needs it")
 	}
-	v.in.Job.Status.ValidateCounts(&errs)
-	if u := v.in.Job.Status.UncountedTerminatedPods; u != nil {
+	s := &v.in.Job.Status
+	for _, count := range [...]struct {
+		name string
+		n    *int32
+	}{{"active", &s.Active}, {"succeeded", &s.Succeeded}, {"failed", &s.Failed}, {"ready", s.Ready}, {"terminating", s.Terminating}} {
+		if count.n != nil && *count.n < 0 {
+			errs.Add(field.Invalid, "status."+count.name, *count.n, "must be 0 or more")
+		}
+	}
+	if u := s.UncountedTerminatedPods; u != nil {
 		for i, uid := range u.Failed {
 			if known.uncountedSucceeded[uid] {
 				errs.Add(field.Duplicate, fmt.Sprintf("status.uncountedTerminatedPods.failed[%d]", i), uid, "the pod has succeeded, too")

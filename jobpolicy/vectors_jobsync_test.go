@@ -8,6 +8,7 @@ import (
 
 	"github.com/restartkit/restart/conformance/vectors"
 	"github.com/restartkit/restart/conformance/vectors/shape"
+	"github.com/restartkit/restart/internal/seconds"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
@@ -55,7 +56,7 @@ func (v *passVector) excluded(pods []*batch.Pod) string {
 			}
 		}
 	}
-	if spec.ActiveDeadlineSeconds != nil && *spec.ActiveDeadlineSeconds > mostSeconds {
+	if spec.ActiveDeadlineSeconds != nil && *spec.ActiveDeadlineSeconds > seconds.Max {
 		return "a deadline that a Duration does not hold, which is never reached"
 	}
 	if (*shape.Pass)(v).ExpectationsPending() {

@@ -3,6 +3,7 @@ package jobpolicy
 import (
 	"time"
 
+	"github.com/restartkit/restart/internal/seconds"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
@@ -60,7 +61,7 @@ var precedence = [...]struct {
 	{batch.JobReasonDeadlineExceeded,
 		always("Job was active longer than specified deadline"),
 		func(l EndLimits, t Progress) bool {
-			return l.ActiveDeadlineSeconds != nil && *l.ActiveDeadlineSeconds <= mostSeconds && t.Elapsed >= batch.Seconds(*l.ActiveDeadlineSeconds)
+			return l.ActiveDeadlineSeconds != nil && *l.ActiveDeadlineSeconds <= seconds.Max && t.Elapsed >= seconds.Duration(*l.ActiveDeadlineSeconds)
 		}},
 	{batch.JobReasonMaxFailedIndexesExceeded,
 		always("Job has exceeded the specified maximal number of failed indexes"),
@@ -86,6 +87,3 @@ var precedence = [...]struct {
 }
 
 func always(s string) func(Progress) string { return func(Progress) string { return s } }
-
-// mostSeconds is the number of seconds in the longest Duration.
-const mostSeconds = int64(1<<63-1) / int64(time.Second)

@@ -1,8 +1,9 @@
 package batch
 
 import (
-	"math"
 	"time"
+
+	"github.com/restartkit/restart/internal/seconds"
 )
 
 // Finish sets the status of a pod whose containers have all ended with the exit code at
@@ -90,7 +91,7 @@ func deletionAsked(pod *Pod) time.Time {
 	if pod.DeletionGracePeriodSeconds == nil {
 		return pod.DeletionTimestamp
 	}
-	return pod.DeletionTimestamp.Add(-Seconds(*pod.DeletionGracePeriodSeconds))
+	return pod.DeletionTimestamp.Add(-seconds.Duration(*pod.DeletionGracePeriodSeconds))
 }
 
 // endTime returns when the container ended, zero if it has not ended or the time is
@@ -100,10 +101,4 @@ func (c *ContainerStatus) endTime() time.Time {
 		return time.Time{}
 	}
 	return c.State.Terminated.FinishedAt
-}
-
-// Seconds returns n seconds, limited to the range of a Duration.
-func Seconds(n int64) time.Duration {
-	const most = math.MaxInt64 / int64(time.Second)
-	return time.Duration(min(max(n, -most), most)) * time.Second
 }

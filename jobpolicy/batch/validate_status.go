@@ -17,7 +17,7 @@ func (j *Job) ValidateStatus() error {
 		return errs
 	}
 	s := &j.Status
-	s.ValidateCounts(&errs)
+	s.validateCounts(&errs)
 	s.validateUncounted(&errs)
 	j.validateEnd(&errs)
 	j.validateIndexes(&errs)
@@ -25,8 +25,8 @@ func (j *Job) ValidateStatus() error {
 	return errs.Err()
 }
 
-// ValidateCounts adds an error to errs for each negative count of pods.
-func (s *JobStatus) ValidateCounts(errs *field.Errors) {
+// validateCounts adds an error to errs for each negative count of pods.
+func (s *JobStatus) validateCounts(errs *field.Errors) {
 	notNegative(errs, "status.active", &s.Active)
 	notNegative(errs, "status.succeeded", &s.Succeeded)
 	notNegative(errs, "status.failed", &s.Failed)
