@@ -330,3 +330,15 @@ func TestErrorOfAnInformerLastsUntilItMovesOn(t *testing.T) {
 		t.Errorf("of the sweep: %v", err)
 	}
 }
+
+// The informer of pods lists them from storage, and all of them unless it is told to
+// list only those with the label.
+func TestPodsAreListedFromStorage(t *testing.T) {
+	for labelled, want := range map[bool]string{false: "", true: PodLabel} {
+		list := metav1.ListOptions{ResourceVersion: "0"}
+		Options{OnlyLabelledPods: labelled}.selectPods(&list)
+		if list.ResourceVersion != "" || list.LabelSelector != want {
+			t.Errorf("only labelled pods %v: %+v", labelled, list)
+		}
+	}
+}

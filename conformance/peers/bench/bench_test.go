@@ -45,6 +45,8 @@ func TestJudge(t *testing.T) {
 		{AtMost(200), true, verdict{Theirs: "theirs: 400 ns", Allocs: "0", Figure: "200 ns", Goal: "≤ 200 ns"}},
 		{AtMost(199), false, verdict{Theirs: "theirs: 400 ns", Allocs: "0", Figure: "200 ns", Goal: "≤ 199 ns"}},
 		{Allocs(0), true, verdict{Figure: "0 allocs", Goal: "≤ 0 allocs"}},
+		{Ratio("theirs", 0.4).Restated(0.6), true, verdict{Theirs: "theirs: 400 ns", Allocs: "0 / 0", Figure: "0.50", Goal: "≤ 0.60, at first 0.40"}},
+		{Times("theirs", 4).Restated(3), false, verdict{Theirs: "theirs: 400 ns", Allocs: "0 / 0", Figure: "2.00x", Goal: "≥ 3.00x, at first 4.00x"}},
 	} {
 		row.Goals = []Goal{tt.goal}
 		if err := row.Validate(); err != nil {
@@ -279,6 +281,13 @@ func TestReport(t *testing.T) {
 			Candidates: []Candidate{given("ours", 300, 300), given("theirs", 100, 100)},
 			Goals:      []Goal{Ratio("theirs", 1), AtMost(1000)},
 			Note:       "It does more; a table was tried and was slower.",
+		},
+		{
+			Package:    "second",
+			Name:       "restated",
+			Candidates: []Candidate{given("ours", 300, 300), given("theirs", 200, 200)},
+			Goals:      []Goal{Ratio("theirs", 1).Restated(2)},
+			Note:       "It reads the clock as well.",
 		},
 	}
 	results := Run(rows, Options{Rounds: 2, Runs: 2}, func(int, int) {}, func(int, Result) {})

@@ -9,6 +9,7 @@ type Goal struct {
 	against string // the candidate compared with
 	low     float64
 	limit   float64
+	first   float64 // the limit before Restated; 0 if never restated
 }
 
 type goalKind int
@@ -41,6 +42,13 @@ func AtMost(limit float64) Goal { return Goal{kind: valueAtMost, limit: limit} }
 
 // Allocs limits our allocations per operation.
 func Allocs(limit int) Goal { return Goal{kind: allocsAtMost, limit: float64(limit)} }
+
+// Restated returns the goal with a limit that can be met. The row's Note gives the reason,
+// and the report shows both limits.
+func (g Goal) Restated(limit float64) Goal {
+	g.first, g.limit = g.limit, limit
+	return g
+}
 
 // For returns the same goal for a candidate other than the first.
 func (g Goal) For(candidate string) Goal {
@@ -91,13 +99,18 @@ func (g Goal) miss(figure float64) float64 {
 
 // text returns the goal as printed in the report.
 func (g Goal) text(u Unit) string {
+	text := "≤ "
 	switch g.kind {
 	case timesAtLeast:
-		return "≥ " + g.format(g.limit, u)
+		text = "≥ "
 	case ratioWithin:
-		return g.format(g.low, u) + " to " + g.format(g.limit, u)
+		text = g.format(g.low, u) + " to "
 	}
-	return "≤ " + g.format(g.limit, u)
+	text += g.format(g.limit, u)
+	if g.first != 0 {
+		text += ", at first " + g.format(g.first, u)
+	}
+	return text
 }
 
 // format formats a figure of the goal's kind.

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -32,6 +33,18 @@ func (p Report) Missed() (missed, goals int) {
 	return missed, goals
 }
 
+// restated returns the number of goals met after their limit was restated.
+func (p Report) restated() (n int) {
+	for _, r := range p.Results {
+		for i, v := range r.verdicts() {
+			if v.Met() && r.Row.Goals[i].first != 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // WriteMarkdown writes the report to w.
 func (p Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
@@ -41,6 +54,7 @@ func (p Report) WriteMarkdown(w io.Writer) error {
 		"- A judged figure without a unit is a ratio: each round divides ours by theirs, and the median over the rounds counts. "+
 		"With an x it is theirs divided by ours, so how many times better ours is.\n"+
 		"- A goal is met if every run met it. Where the runs differ, the table gives the best and the worst figure.\n"+
+		"- A goal with two limits was restated, for the reason below the table; the first limit cannot be met.\n"+
 		"- Times and sizes are medians and hold for this machine only.\n"+
 		"- Allocations are those of one operation, ours / theirs, with our limit if it is not 0.\n\n",
 		p.Options.Rounds, max(1, p.Options.Runs))
@@ -50,7 +64,7 @@ func (p Report) WriteMarkdown(w io.Writer) error {
 	if p.Options.Short {
 		fmt.Fprintf(&b, "**A quick look with `-short`: smaller sizes, short samples. Not to be quoted.**\n\n")
 	}
-	fmt.Fprintf(&b, "**%d of %d goals met.**\n\n", goals-missed, goals)
+	fmt.Fprintf(&b, "**%d of %d goals met, %d of them restated.**\n\n", goals-missed, goals, p.restated())
 	fmt.Fprintf(&b, "| | |\n|---|---|\n| machine | %s |\n| Go | %s |\n| peers | %s |\n| date | %s |\n\n```sh\n%s\n```\n",
 		p.Machine, p.Go, strings.Join(p.Peers, ", "), p.Date, p.Command)
 	for _, name := range p.packages() {
@@ -71,13 +85,12 @@ func (p Report) packages() []string {
 	return names
 }
 
-// writePackage writes a package's table, followed by the rows with a missed goal. Rows
-// with the same note share one copy.
+// writePackage writes a package's table, followed by the rows with a missed or a restated
+// goal.
 func (p Report) writePackage(b *strings.Builder, name string) {
 	fmt.Fprintf(b, "\n## %s\n\n", name)
 	fmt.Fprintf(b, "| | ours | theirs | allocs | judged | goal | |\n|---|---|---|---|---|---|---|\n")
-	var notes []string // in order of appearance
-	missedRows := make(map[string][]string)
+	var missed, restated reasons
 	for _, r := range p.Results {
 		if r.Row.Package != name {
 			continue
@@ -89,27 +102,50 @@ func (p Report) writePackage(b *strings.Builder, name string) {
 			}
 			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", r.Row.Name, v.Ours, v.Theirs, v.Allocs, v.Figure, v.Goal, word)
 		}
-		var missed []string
-		for _, v := range r.verdicts() {
-			if !v.Met() {
-				missed = append(missed, v.Figure+" instead of "+v.Goal)
+		var misses, changes []string
+		for i, v := range r.verdicts() {
+			switch {
+			case !v.Met():
+				misses = append(misses, v.Figure+" instead of "+v.Goal)
+			case r.Row.Goals[i].first != 0:
+				changes = append(changes, v.Goal)
 			}
 		}
-		if len(missed) > 0 {
-			note := r.Row.Note
-			if note == "" {
-				note = "Not explained yet."
-			}
-			if missedRows[note] == nil {
-				notes = append(notes, note)
-			}
-			missedRows[note] = append(missedRows[note], fmt.Sprintf("**%s**: %s.", r.Row.Name, strings.Join(missed, "; ")))
-		}
+		missed.add(r.Row, misses)
+		restated.add(r.Row, changes)
 	}
-	if len(notes) > 0 {
-		fmt.Fprintf(b, "\nMissed:\n\n")
-		for _, note := range notes {
-			fmt.Fprintf(b, "- %s %s\n", strings.Join(missedRows[note], " "), note)
-		}
+	missed.write(b, "Missed")
+	restated.write(b, "Goals restated")
+}
+
+// reasons lists rows by their notes, in order of appearance. Rows with the same note
+// share one copy.
+type reasons struct {
+	notes []string
+	rows  map[string][]string // by note
+}
+
+// add adds a row with facts about its goals, if there are any.
+func (r *reasons) add(row Row, facts []string) {
+	if len(facts) == 0 {
+		return
+	}
+	note := cmp.Or(row.Note, "Not explained yet.")
+	if r.rows == nil {
+		r.rows = make(map[string][]string)
+	}
+	if r.rows[note] == nil {
+		r.notes = append(r.notes, note)
+	}
+	r.rows[note] = append(r.rows[note], fmt.Sprintf("**%s**: %s.", row.Name, strings.Join(facts, "; ")))
+}
+
+func (r *reasons) write(b *strings.Builder, title string) {
+	if len(r.notes) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s:\n\n", title)
+	for _, note := range r.notes {
+		fmt.Fprintf(b, "- %s %s\n", strings.Join(r.rows[note], " "), note)
 	}
 }
