@@ -227,6 +227,40 @@ func TestNamesThatAreTakenAreGivenUp(t *testing.T) {
 	})
 }
 
+// The pod of a refused creation is read if an earlier attempt used its name.
+func TestRefusedCreationUnderAUsedNameIsRead(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		used   string
+		refuse bool // else the answer is lost
+		reads  int
+	}{
+		{"a new name, refused", "", true, 0},
+		{"a used name, refused", "a-1", true, 1},
+		{"a new name, lost", "", false, 0},
+		{"a used name, lost", "a-1", false, 0},
+	} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			c := start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
+				return nil, call == "POST pods" && !test.refuse
+			}})
+			job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) }))
+			after(time.Minute)
+			if test.refuse {
+				s.allow = func(*corev1.Pod) error { return forbidden("no quota for") }
+			}
+			p := &pass{Controller: c.Controller, state: &jobState{}, job: job}
+			before := s.called("GET pods")
+			o := p.createOne(context.Background(), podTemplate{}, named{
+				Creation: jobpolicy.Creation{Index: -1, ObjectMeta: batch.ObjectMeta{GenerateName: "a-"}}, name: test.used,
+			})
+			if n := s.called("GET pods") - before; n != test.reads || o.err == nil {
+				t.Errorf("%s: %d reads, %v", test.name, n, o.err)
+			}
+		})
+	}
+}
+
 // A resync changes nothing, so it wakes no Job.
 func TestResyncWakesNoJob(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
