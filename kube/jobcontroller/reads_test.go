@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
@@ -373,6 +374,26 @@ func TestPodsAreListedFromStorage(t *testing.T) {
 		Options{OnlyLabelledPods: labelled}.selectPods(&list)
 		if list.ResourceVersion != "" || list.LabelSelector != want {
 			t.Errorf("only labelled pods %v: %+v", labelled, list)
+		}
+	}
+}
+
+// A conflict is no error, so it is logged only with verbosity 2.
+func TestConflictsAreNotLoggedAsErrors(t *testing.T) {
+	for _, test := range []struct {
+		err            error
+		verbosity      int
+		severity, text string
+	}{
+		{errOutdated, 0, "", ""},
+		{errOutdated, 2, "I", "trying again with a newer Job"},
+		{errors.New("no quota"), 0, "E", "trying again"},
+	} {
+		var log strings.Builder
+		logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log), textlogger.Verbosity(test.verbosity)))
+		logFailure(klog.NewContext(t.Context(), logger), "ns/a", fmt.Errorf("the pass: %w", test.err))
+		if got := log.String(); (got == "") != (test.text == "") || !strings.HasPrefix(got, test.severity) || !strings.Contains(got, test.text) {
+			t.Errorf("%v with verbosity %d: %q", test.err, test.verbosity, got)
 		}
 	}
 }

@@ -60,6 +60,23 @@ func TestJobComesToItsEnd(t *testing.T) {
 	})
 }
 
+// The state of a finished Job is forgotten once the informer shows the end.
+func TestFinishedJobIsForgotten(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		c := start(t, s, Options{}, nil)
+		job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) }))
+		after(time.Minute)
+		c.states.of("ns/a", job.UID)
+		s.changeJob("a", func(j *batchv1.Job) {
+			j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue})
+		})
+		after(time.Millisecond)
+		if n := c.states.len(); n != 0 {
+			t.Errorf("%d states are left", n)
+		}
+	})
+}
+
 func TestNoPodIsCreatedTwiceWhileTheInformerOfPodsLags(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		start(t, s, Options{}, lagging(0, 20*time.Second))
