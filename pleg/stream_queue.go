@@ -40,15 +40,16 @@ func (q *eventQueue[K, S]) event(e RuntimeEvent[K, S], now time.Time) {
 		q.latency.observe(now.Sub(at))
 	}
 	defer queue.Signal(q.wake)
+	p := q.pods.Get(e.Pod)
 	var none K
-	if e.Pod == none || q.full(e.Pod) {
+	switch {
+	case p != nil:
+		q.merged++
+	case e.Pod == none || q.pods.Len() >= q.limit:
 		q.everything = true
 		return
-	}
-	before := q.pods.Len()
-	p := q.pods.Put(e.Pod)
-	if q.pods.Len() == before {
-		q.merged++
+	default:
+		p = q.pods.Put(e.Pod)
 	}
 	if p.reported == nil {
 		p.reported = map[string]rank{}
