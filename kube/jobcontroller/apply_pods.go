@@ -74,10 +74,10 @@ type creationOutcome struct {
 }
 
 // create creates pods in batches of 1, 2, 4 and so on. After a batch with a failure it
-// stops and leaves the rest to a later pass, because they would likely fail as well. It
-// stops as well once the informer shows that the Job has changed. The error then wraps
-// errOutdated. It creates fewer pods if earlier creations without an answer may still bring unwanted
-// ones.
+// stops and leaves the rest to a later pass, because they would likely fail as well.
+// Once the informer shows that the Job has changed, create stops with an error that
+// wraps errOutdated. It creates fewer pods if earlier creations without an answer may
+// still bring unwanted ones.
 func (p *pass) create(ctx context.Context, wanted []jobpolicy.Creation) error {
 	left := p.state.unsure.nameAll(wanted)
 	if len(left) == 0 {

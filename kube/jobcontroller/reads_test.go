@@ -120,6 +120,23 @@ func TestTemplateIsOfTheJobAsSeen(t *testing.T) {
 	}
 }
 
+// Without a pod to create, no template is read.
+func TestNoTemplateIsReadForNoPod(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		r := refusing{"GET cached jobs", true}
+		c := start(t, s, Options{}, r.faults())
+		job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) }))
+		after(time.Minute)
+		p := &pass{Controller: c.Controller, key: "ns/a", state: &jobState{}, job: job}
+		if err := p.create(context.Background(), nil); err != nil {
+			t.Error(err)
+		}
+		if err := p.create(context.Background(), []jobpolicy.Creation{{Index: -1}}); !apierrors.IsForbidden(err) {
+			t.Errorf("with a pod to create: %v", err)
+		}
+	})
+}
+
 var errUnreadable = errors.New("the Job cannot be read")
 
 // An invalid selector, and a list that fails, fail the pass.
