@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -81,6 +82,32 @@ func TestPodsThatLeaveAreRead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A queued pod keeps its finalizer if it is gone, another one or no orphan by now.
+func TestQueuedPodsThatAreNoOrphansAreLeft(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		r := refusing{"PATCH pods", true}
+		c := start(t, s, Options{}, r.faults())
+		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) }))
+		after(time.Minute)
+		orphan := func(name string, finalizers ...string) types.UID {
+			uid := addPodOf(s, name).UID
+			s.changePod(name, func(p *corev1.Pod) { p.OwnerReferences[0].UID, p.Finalizers = "gone", finalizers })
+			return uid
+		}
+		uid, untracked := orphan("pod", batch.JobTrackingFinalizer), orphan("untracked")
+		after(time.Second)
+		c.stop()
+		r.refuse = false
+		for key, want := range map[orphanKey]int{{"ns/none", "none"}: 0, {"ns/pod", "another"}: 0, {"ns/untracked", untracked}: 0, {"ns/pod", uid}: 1} {
+			before := s.called("PATCH pods")
+			err := c.syncOrphan(context.Background(), key)
+			if n := s.called("PATCH pods") - before; err != nil || n != want {
+				t.Errorf("%v: %v, %d writes, want %d", key, err, n, want)
+			}
+		}
+	})
 }
 
 // The template is that of the Job as the pass sees it, or none.
@@ -158,6 +185,10 @@ func TestPassThatCannotListItsPodsFails(t *testing.T) {
 		}
 		if _, err := c.claim(context.Background(), job, nil); err == nil || !strings.Contains(err.Error(), "selector") {
 			t.Errorf("claiming pods with an invalid selector: %v", err)
+		}
+		p.state.outrun = false
+		if err := p.once(context.Background(), job); err == nil || !strings.Contains(err.Error(), "selector") {
+			t.Errorf("a pass with an invalid selector: %v", err)
 		}
 	})
 }
