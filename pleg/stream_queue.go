@@ -40,16 +40,18 @@ func (q *eventQueue[K, S]) event(e RuntimeEvent[K, S], now time.Time) {
 		q.latency.observe(now.Sub(at))
 	}
 	defer queue.Signal(q.wake)
-	p := q.pods.Get(e.Pod)
 	var none K
-	switch {
-	case p != nil:
-		q.merged++
-	case e.Pod == none || q.pods.Len() >= q.limit:
+	if e.Pod == none {
 		q.everything = true
 		return
-	default:
-		p = q.pods.Put(e.Pod)
+	}
+	p, pending := q.slot(e.Pod)
+	if p == nil {
+		q.everything = true
+		return
+	}
+	if pending {
+		q.merged++
 	}
 	if p.reported == nil {
 		p.reported = map[string]rank{}
@@ -105,17 +107,22 @@ func (q *eventQueue[K, S]) followExits(follow bool) {
 func (q *eventQueue[K, S]) request(pod K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.full(pod) {
+	if p, _ := q.slot(pod); p == nil {
 		q.everything = true
-	} else {
-		q.pods.Put(pod)
 	}
 	queue.Signal(q.wake)
 }
 
-// full reports whether pod has no slot and cannot get one.
-func (q *eventQueue[K, S]) full(pod K) bool {
-	return q.pods.Get(pod) == nil && q.pods.Len() >= q.limit
+// slot returns the slot of pod, and whether it was pending before. The slot is nil if
+// the queue is full.
+func (q *eventQueue[K, S]) slot(pod K) (p *pendingEvent[K, S], pending bool) {
+	if p := q.pods.Get(pod); p != nil {
+		return p, true
+	}
+	if q.pods.Len() >= q.limit {
+		return nil, false
+	}
+	return q.pods.Put(pod), false
 }
 
 // drain removes and returns the pending events by pod, whether a full relist is
