@@ -262,7 +262,7 @@ func planRows() []bench.Row {
 	limited := over
 	limited.perIndex = true
 	return []bench.Row{
-		row("10^4 pods: a third running, failed, succeeded", bench.Ratio(unmarshalling, 1.0/15), "",
+		row("10^4 pods: a third running, failed, succeeded", bench.Ratio(unmarshalling, 1.0/15), "An earlier report has 0.051 to 0.056. One run of three was above the goal; the cause is unknown.",
 			plan(ours, thirds), unmarshal(thirds)),
 		row("10^4 pods, all failed", bench.Ratio(unmarshalling, 1.0/15), "",
 			plan(ours, failed), unmarshal(failed)),
