@@ -124,9 +124,10 @@ func withLast[T any](object any, f func(T)) {
 	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj
 	}
-	if last, ok := object.(T); ok {
-		f(last)
+	last, ok := object.(T)
+	if !ok {
+		klog.Background().Error(nil, "an informer reports the deletion of an unexpected object", "object", fmt.Sprintf("%T", object))
 		return
 	}
-	klog.Background().Error(nil, "an informer reports the deletion of an unexpected object", "object", fmt.Sprintf("%T", object))
+	f(last)
 }

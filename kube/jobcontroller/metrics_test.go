@@ -144,6 +144,17 @@ func TestJobsOfOthersAreCounted(t *testing.T) {
 		if got[name+"example.com/other"] != 1 || got[name+BuiltInManagedBy] != 0 {
 			t.Errorf("%v", got)
 		}
+		old := s.job("theirs").DeepCopy()
+		next := old.DeepCopy()
+		c.jobUpdated(old, next)
+		if n := counted(t, c.Metrics())[name+"example.com/other"]; n != 1 {
+			t.Errorf("the same Job counts %v times", n)
+		}
+		next.UID = "next" // the informer missed the deletion
+		c.jobUpdated(old, next)
+		if n := counted(t, c.Metrics())[name+"example.com/other"]; n != 2 {
+			t.Errorf("two Jobs of the same name count %v times", n)
+		}
 	})
 }
 

@@ -218,6 +218,12 @@ func TestPassOverAnOldStatusReadsTheJob(t *testing.T) {
 			t.Errorf("it cannot be read: %v", err)
 		}
 		r.refuse = false
+		s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"read": "again"} })
+		again := in
+		if _, err := p.plan(context.Background(), &again); err != nil || p.job.Labels["read"] != "again" {
+			t.Errorf("it can be read: %v, labels %v", err, p.job.Labels)
+		}
+		p.job = job
 		s.changeJob("a", func(j *batchv1.Job) {
 			j.Status.Failed = 1
 			j.Annotations = map[string]string{AnnotationMemory: memoryText(t, j, 1, time.Now())}
