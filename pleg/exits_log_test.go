@@ -229,3 +229,42 @@ func TestUnrecordedContainersBeyondTheLimit(t *testing.T) {
 		t.Errorf("of a container that is remembered, behind one that is not: %+v", known.exit)
 	}
 }
+
+// The time before which containers are forgotten never goes back, though the clock does.
+func TestTimeOfForgottenContainersNeverGoesBack(t *testing.T) {
+	at := func(s int64) time.Time { return time.Unix(s, 0) }
+	for _, test := range []struct {
+		name     string
+		resumed  time.Time
+		left     []int64 // when containers left, in turn
+		kept     int     // of those, not evicted
+		evicted  time.Time
+		position time.Time
+	}{
+		{"nothing", time.Time{}, nil, 0, time.Time{}, time.Time{}},
+		{"none evicted", time.Time{}, []int64{1, 3, 2}, 3, time.Time{}, at(3)},
+		{"later ones evicted first", time.Time{}, []int64{3, 1, 2}, 1, at(3), at(3)},
+		{"later ones evicted last", time.Time{}, []int64{1, 3}, 0, at(3), at(3)},
+		{"resumed at a later time", at(5), []int64{1, 3}, 1, at(5), at(5)},
+		{"resumed at a later time, none evicted", at(5), []int64{1}, 1, at(5), at(5)},
+		{"resumed at an earlier time", at(2), []int64{1, 3}, 1, at(2), at(3)},
+		{"resumed, nothing left", at(2), nil, 0, at(2), at(2)},
+	} {
+		l, err := newExitLog(false, &ExitPosition[string]{EvictedBefore: test.resumed}, at(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range test.left {
+			c := containerRef[string]{"p", fmt.Sprint(i)}
+			l.end(c)
+			l.leave(c, at(s))
+		}
+		l.evict(test.kept, func(containerRef[string]) bool { return false })
+		if l.evicted != !test.evicted.IsZero() || !l.evictedBefore.Equal(test.evicted) {
+			t.Errorf("%s: evicted %v, before %v", test.name, l.evicted, l.evictedBefore)
+		}
+		if got := l.position().EvictedBefore; !got.Equal(test.position) {
+			t.Errorf("%s: the position names %v, want %v", test.name, got, test.position)
+		}
+	}
+}
