@@ -1,0 +1,91 @@
+package jobcontroller
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
+)
+
+// passOver returns a pass over Job ns/a, of a Controller whose informer shows the pods as
+// of a version, and the queue of its keys.
+func passOver(t *testing.T, version string, now time.Time, pods ...*corev1.Pod) (*pass, *recordingQueue) {
+	t.Helper()
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byOwner: ownerIndex})
+	objects := make([]any, len(pods))
+	for i, pod := range pods {
+		pod.Namespace = "ns"
+		objects[i] = pod
+	}
+	if err := indexer.Replace(objects, version); err != nil {
+		t.Fatal(err)
+	}
+	queue := &recordingQueue{}
+	c := &Controller{pods: podStore{indexer}, queue: queue, metrics: NewMetrics(), options: Options{Clock: clocktesting.NewFakeClock(now)}}
+	return &pass{Controller: c, key: "ns/a", state: &jobState{uid: "job"}, job: newJob("a", nil)}, queue
+}
+
+// A pass waits for the listed pods with a finalizer that the informer lacks.
+func TestPassWaitsForListedPods(t *testing.T) {
+	const behind = "[ns/a after 10s]"
+	for _, test := range []struct {
+		name    string
+		store   string // its version
+		shown   []*corev1.Pod
+		tracked bool // the listed pod a, of version 15
+		after   time.Duration
+		queued  string
+		kept    bool // the list
+	}{
+		{"not shown", "10", nil, true, 0, behind, true},
+		{"shown", "10", []*corev1.Pod{testPod("a", 9)}, true, 0, "[]", true},
+		{"without a finalizer", "10", nil, false, 0, "[]", true},
+		{"another pod of its name", "10", []*corev1.Pod{func() *corev1.Pod { p := testPod("b", 9); p.Name = "a"; return p }()}, true, 0, behind, true},
+		{"come and gone", "15", nil, true, 0, "[]", true},
+		{"the informer has reached the list", "20", nil, true, 0, "[]", false},
+		{"an informer that does not tell", "", nil, true, 0, behind, true},
+		{"nearly too long", "10", nil, true, expectationsEnd - 1, behind, true},
+		{"too long", "10", nil, true, expectationsEnd, "[]", false},
+	} {
+		p, queue := passOver(t, test.store, t0.Add(test.after), test.shown...)
+		if p.isBehind(context.Background()) {
+			t.Errorf("%s: behind without a list", test.name)
+		}
+		p.state.listed = &listing{version: "20", at: t0, pods: map[types.UID]listedPod{"a": {"a", "15", test.tracked}}}
+		got := p.isBehind(context.Background())
+		if fmt.Sprint(queue.keys) != test.queued || got != (test.queued == behind) || (p.state.listed != nil) != test.kept {
+			t.Errorf("%s: behind %v, queued %v, listed %v", test.name, got, queue.keys, p.state.listed)
+		}
+		if n := counted(t, p.metrics)["job_controller_stale_sync_skips_total  pods"]; (n == 1) != got {
+			t.Errorf("%s: %v passes are counted", test.name, counted(t, p.metrics))
+		}
+	}
+}
+
+// Pods that the informer shows as before the list, and the list lacks, are hidden.
+func TestPodsThatTheListLacksAreHidden(t *testing.T) {
+	p, _ := passOver(t, "10", t0)
+	pods := []*corev1.Pod{testPod("listed", 9), testPod("gone", 9), testPod("of-the-list", 20), testPod("newer", 21), testPod("hidden", 9)}
+	for _, pod := range pods {
+		pod.Finalizers = []string{batch.JobTrackingFinalizer}
+	}
+	if p.hideGone(pods); p.state.hidden != nil {
+		t.Errorf("without a list: %v", p.state.hidden)
+	}
+	p.state.hidden.hide("hidden", "hidden", "9")
+	p.state.listed = &listing{version: "20", at: t0, pods: map[types.UID]listedPod{"listed": {"listed", "9", true}}}
+	p.hideGone(pods)
+	if got := fmt.Sprint(p.state.hidden.names()); got != "[gone hidden of-the-list]" || p.state.hidden["hidden"].version != "9" || p.state.hidden["gone"] != (hiddenPod{"gone", "20"}) {
+		t.Errorf("hidden: %v", p.state.hidden)
+	}
+	if got := p.state.expected.deleted; len(got) != 2 || got["gone"] != t0 || got["of-the-list"] != t0 {
+		t.Errorf("expected to be deleted: %v", got)
+	}
+}
