@@ -37,6 +37,10 @@ func (p *pass) write(ctx context.Context, status *batch.JobStatus, memory jobpol
 	}
 	w := statusWrite{job: next, memory: memory, counts: counts}
 	written, err := p.client.BatchV1().Jobs(next.Namespace).Patch(ctx, next.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	outcome := "unanswered"
+	if refuses(err) {
+		outcome = "refused"
+	}
 	switch {
 	case err == nil:
 		p.wrote(written, w)
@@ -58,16 +62,13 @@ func (p *pass) write(ctx context.Context, status *batch.JobStatus, memory jobpol
 		}
 		err = errors.Join(err, readErr)
 	}
-	p.notWritten(err)
+	p.notWritten(outcome, err)
 	return fmt.Errorf("writing the status: %w", err)
 }
 
 // notWritten reports a failed status write and requeues the Job after writeAgain.
-func (p *pass) notWritten(err error) {
-	outcome := "unanswered"
-	if refuses(err) {
-		outcome = "refused"
-	}
+// outcome is the label of the metric.
+func (p *pass) notWritten(outcome string, err error) {
 	add(p.metrics.StatusWriteFailures, 1, outcome)
 	p.events.Eventf(p.job, corev1.EventTypeWarning, "FailedStatusUpdate", "Error writing the status: %v", err)
 	p.enqueue(p.key, writeAgain)

@@ -1,0 +1,93 @@
+package jobcontroller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
+)
+
+// A status write ends by its answer or, without one, by what the Job shows.
+func TestAnswersOfAStatusWrite(t *testing.T) {
+	timeout := apierrors.NewTimeoutError("the API server is slow", 1)
+	for _, test := range []struct {
+		name    string
+		change  func(s *apiServer) // of the stored Job since
+		patch   error              // the answer, instead of carrying it out
+		lost    bool               // it is carried out without an answer
+		get     error              // the answer to reading the Job
+		want    error              // wrapped; errors.New for any other
+		reads   int    // answered
+		written bool   // the status counts as written
+		open    bool   // whether it was written stays open
+		outcome string // of the metric, with an Event and a pass after 10s
+	}{
+		{"written", nil, nil, false, nil, nil, 0, true, false, ""},
+		{"refused", nil, forbidden("no right to"), false, nil, errUnreadable, 0, false, false, "refused"},
+		{"carried out without an answer", nil, nil, true, nil, nil, 1, true, false, ""},
+		{"not carried out, without an answer", nil, timeout, false, nil, errUnreadable, 1, false, false, "unanswered"},
+		{"without an answer, and not to be read", nil, nil, true, forbidden("no right to"), errUnreadable, 0, false, true, "unanswered"},
+		{"without an answer, and the Job is gone", func(s *apiServer) { s.changeJob("a", func(j *batchv1.Job) { j.UID = "another" }) }, timeout, false, nil, errGone, 1, false, true, ""},
+		{"the Job has changed", func(s *apiServer) { s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"x": "y"} }) }, nil, false, nil, errOutdated, 1, false, false, ""},
+		{"the Job has changed, and is not to be read", func(s *apiServer) { s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"x": "y"} }) }, nil, false, forbidden("no right to"), errUnreadable, 0, false, true, ""},
+		{"another Job of its name", func(s *apiServer) { s.changeJob("a", func(j *batchv1.Job) { j.UID = "another" }) }, nil, false, nil, errGone, 1, false, true, ""},
+	} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			c := start(t, s, Options{Engine: jobpolicy.Engine{ManagedBy: "example.com/this"}}, &faults{hook: func(_ context.Context, call string) (error, bool) {
+				switch call {
+				case "PATCH jobs/status":
+					return test.patch, test.lost
+				case "GET jobs":
+					return test.get, false
+				}
+				return nil, false
+			}})
+			job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.ManagedBy = new("example.com/other") })).DeepCopy()
+			after(time.Minute)
+			c.stop()
+			if test.change != nil {
+				test.change(s)
+			}
+			queue, events := &recordingQueue{}, record.NewFakeRecorder(9)
+			c.queue, c.events = queue, events
+			p := &pass{Controller: c.Controller, key: "ns/a", state: &jobState{uid: job.UID}, job: job}
+			reads := s.called("GET jobs")
+			err := p.write(context.Background(), &batch.JobStatus{Active: 1}, jobpolicy.State{Job: string(job.UID), Failures: 1}, jobpolicy.MetricDeltas{})
+			other := test.want == errUnreadable
+			if (err == nil) != (test.want == nil) || !other && !errors.Is(err, test.want) || other && (errors.Is(err, errGone) || errors.Is(err, errOutdated)) {
+				t.Errorf("%s: %v", test.name, err)
+			}
+			if n := s.called("GET jobs") - reads; n != test.reads {
+				t.Errorf("%s: %d reads", test.name, n)
+			}
+			if written := p.state.memory.Failures == 1 && p.job.Status.Active == 1; written != test.written || (p.state.unsure.write != nil) != test.open {
+				t.Errorf("%s: written %v, open %v", test.name, written, p.state.unsure.write != nil)
+			}
+			wantQueue, wantEvents := "[]", 0
+			if test.outcome != "" {
+				wantQueue, wantEvents = "[ns/a after 10s]", 1
+			}
+			if got := fmt.Sprint(queue.keys); got != wantQueue || len(events.Events) != wantEvents {
+				t.Errorf("%s: queued %s, %d Events", test.name, got, len(events.Events))
+			}
+			got := ""
+			for name, n := range counted(t, c.Metrics()) {
+				if outcome, ok := strings.CutPrefix(name, "job_controller_status_write_failures_total "); ok && n == 1 {
+					got = outcome
+				}
+			}
+			if got != test.outcome {
+				t.Errorf("%s: counted as %q, want %q", test.name, got, test.outcome)
+			}
+		})
+	}
+}
