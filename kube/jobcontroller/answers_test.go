@@ -9,6 +9,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/record"
 
@@ -26,10 +27,10 @@ func TestAnswersOfAStatusWrite(t *testing.T) {
 		lost    bool               // it is carried out without an answer
 		get     error              // the answer to reading the Job
 		want    error              // wrapped; errors.New for any other
-		reads   int    // answered
-		written bool   // the status counts as written
-		open    bool   // whether it was written stays open
-		outcome string // of the metric, with an Event and a pass after 10s
+		reads   int                // answered
+		written bool               // the status counts as written
+		open    bool               // whether it was written stays open
+		outcome string             // of the metric, with an Event and a pass after 10s
 	}{
 		{"written", nil, nil, false, nil, nil, 0, true, false, ""},
 		{"refused", nil, forbidden("no right to"), false, nil, errUnreadable, 0, false, false, "refused"},
@@ -87,6 +88,69 @@ func TestAnswersOfAStatusWrite(t *testing.T) {
 			}
 			if got != test.outcome {
 				t.Errorf("%s: counted as %q, want %q", test.name, got, test.outcome)
+			}
+		})
+	}
+}
+
+// A deletion ends by its answer. It is sent again after none.
+func TestAnswersOfADeletion(t *testing.T) {
+	timeout := apierrors.NewTimeoutError("the API server is slow", 1)
+	gone := func(s *apiServer) {
+		s.changePod("pod", func(p *corev1.Pod) { p.Finalizers, p.Annotations = nil, map[string]string{removable: "yes"} })
+	}
+	for _, test := range []struct {
+		name            string
+		untrack         bool
+		change          func(s *apiServer) // of the stored pod since
+		answer          map[string]error   // to a call, instead of carrying it out
+		lost            string             // the call that is carried out without an answer
+		err             string
+		hidden, deleted bool // what the pass expects to see
+		again           bool
+		event           string
+	}{
+		{"deleted", false, nil, nil, "", "", false, true, false, "SuccessfulDelete"},
+		{"deleted without its finalizer", true, nil, nil, "", "", true, true, false, "SuccessfulDelete"},
+		{"gone", false, gone, nil, "", "", false, true, false, ""},
+		{"gone with its finalizer", true, gone, nil, "", "", true, true, false, ""},
+		{"another pod of its name", false, func(s *apiServer) { s.changePod("pod", func(p *corev1.Pod) { p.UID = "another" }) }, nil, "", "", false, true, false, ""},
+		{"refused", false, nil, map[string]error{"DELETE pods": forbidden("no right to")}, "", "deleting: pod pod: ", false, false, false, "FailedDelete"},
+		{"the finalizer is not removed", true, nil, map[string]error{"PATCH pods": forbidden("no right to")}, "", "deleting: pod pod: patching", false, false, false, "FailedDelete"},
+		{"refused without its finalizer", true, nil, map[string]error{"DELETE pods": forbidden("no right to")}, "", "deleting: pod pod: ", true, false, false, "FailedDelete"},
+		{"no answer", false, nil, map[string]error{"DELETE pods": timeout}, "", "deleting: pod pod: ", false, false, true, "FailedDelete"},
+		{"carried out without an answer", false, nil, nil, "DELETE pods", "deleting: pod pod: ", false, false, true, "FailedDelete"},
+		{"the finalizer is removed without an answer", true, nil, nil, "PATCH pods", "deleting: pod pod: patching", false, false, true, "FailedDelete"},
+	} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			c := start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
+				return test.answer[call], call == test.lost
+			}})
+			job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) })).DeepCopy()
+			after(time.Minute)
+			c.stop()
+			uid := addPodOf(s, "pod").UID
+			if test.change != nil {
+				test.change(s)
+			}
+			events := record.NewFakeRecorder(9)
+			c.events = events
+			p := &pass{Controller: c.Controller, key: "ns/a", state: &jobState{uid: job.UID}, job: job}
+			err := p.delete(context.Background(), []jobpolicy.Deletion{{PodRef: jobpolicy.PodRef{Name: "pod", UID: string(uid)}, Untrack: test.untrack}})
+			if got := fmt.Sprint(err); (err == nil) != (test.err == "") || err != nil && !strings.HasPrefix(got, test.err) {
+				t.Errorf("%s: %s", test.name, got)
+			}
+			_, deleted := p.state.expected.deleted[uid]
+			_, since := p.state.unsure.since[string(uid)]
+			if p.state.hidden.has(uid) != test.hidden || deleted != test.deleted || len(p.state.unsure.deletions) == 1 != test.again || since != test.again {
+				t.Errorf("%s: hidden %v, expected to be deleted %v, again %v since %v", test.name, p.state.hidden, deleted, p.state.unsure.deletions, p.state.unsure.since)
+			}
+			got := ""
+			if len(events.Events) > 0 {
+				got = strings.Fields(<-events.Events)[1]
+			}
+			if got != test.event {
+				t.Errorf("%s: Event %q", test.name, got)
 			}
 		})
 	}
