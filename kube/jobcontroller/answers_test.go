@@ -155,3 +155,61 @@ func TestAnswersOfADeletion(t *testing.T) {
 		})
 	}
 }
+
+// A creation ends by its answer. After none, its pod may still come.
+func TestAnswersOfACreation(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		answer  error // instead of carrying it out
+		lost    bool  // it is carried out without an answer
+		created int   // pods expected to be seen
+		lose    int   // creations without an answer
+		event   string
+	}{
+		{"created", nil, false, 3, 0, "SuccessfulCreate"},
+		{"refused", forbidden("no quota for"), false, 0, 0, "FailedCreate"},
+		{"a broken webhook", errWebhook, false, 0, 0, "FailedCreate"},
+		{"no answer", apierrors.NewTimeoutError("the API server is slow", 1), false, 0, 1, "FailedCreate"},
+		{"carried out without an answer", nil, true, 0, 1, "FailedCreate"},
+		{"the namespace is being deleted", terminating(), false, 0, 0, ""},
+	} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			c := start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
+				if call != "POST pods" {
+					return nil, false
+				}
+				return test.answer, test.lost
+			}})
+			job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) })).DeepCopy()
+			after(time.Minute)
+			c.stop()
+			events := record.NewFakeRecorder(9)
+			c.events = events
+			p := &pass{Controller: c.Controller, key: "ns/a", state: &jobState{uid: job.UID}, job: job}
+			wanted := make([]jobpolicy.Creation, 3)
+			for i := range wanted {
+				wanted[i] = jobpolicy.Creation{Index: -1, ObjectMeta: batch.ObjectMeta{Namespace: "ns", GenerateName: "a-"}}
+			}
+			err := p.create(context.Background(), wanted)
+			if (err == nil) != (test.created == 3) || terminatingNamespace(err) != (test.event == "") {
+				t.Errorf("%s: %v", test.name, err)
+			}
+			if created, lost := p.state.expected.created, p.state.unsure.creations; len(created) != test.created || len(lost) != test.lose {
+				t.Errorf("%s: created %v, lost %v", test.name, created, lost)
+			}
+			sent, got := max(test.created, 1), ""
+			n := len(events.Events)
+			if n > 0 {
+				got = strings.Fields(<-events.Events)[1]
+			}
+			if got != test.event || n > 0 && n != sent {
+				t.Errorf("%s: %d Events, %q", test.name, n, got)
+			}
+			counts := counted(t, c.Metrics())
+			const name = "job_controller_job_pods_creation_total new "
+			if ok, bad := counts[name+succeeded], counts[name+failed]; ok != float64(test.created) || ok+bad != float64(sent) {
+				t.Errorf("%s: %v", test.name, counts)
+			}
+		})
+	}
+}

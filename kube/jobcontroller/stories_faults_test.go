@@ -50,13 +50,16 @@ func TestCreationsStartSlowly(t *testing.T) {
 	})
 }
 
+// terminating refuses a creation in a namespace that is being deleted.
+func terminating() error {
+	err := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("the namespace is being terminated"))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	return err
+}
+
 func TestTerminatingNamespaceIsNoTrouble(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
-		s.allow = func(*corev1.Pod) error {
-			err := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("the namespace is being terminated"))
-			err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
-			return err
-		}
+		s.allow = func(*corev1.Pod) error { return terminating() }
 		start(t, s, Options{}, nil)
 		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = new(int32(9)), new(int32(9)) }))
 		after(time.Hour)
