@@ -268,3 +268,29 @@ func TestTimeOfForgottenContainersNeverGoesBack(t *testing.T) {
 		}
 	}
 }
+
+// Only a container that has ended is known to be gone.
+func TestOnlyEndedContainersAreGone(t *testing.T) {
+	l, err := newExitLog(false, (*ExitPosition[string])(nil), time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	alive, ended, never := containerRef[string]{"p", "alive"}, containerRef[string]{"p", "ended"}, containerRef[string]{"p", "never"}
+	l.begin(alive, 1)
+	if !l.end(ended) || l.end(ended) {
+		t.Error("the first end is news, and a second report is not")
+	}
+	for i, c := range []containerRef[string]{alive, never, ended, ended} {
+		l.leave(c, time.Unix(int64(5-i), 0))
+	}
+	if l.gone.Len() != 1 || l.gone.Get(ended) == nil || l.listed.Len() != 0 || !l.latest.Equal(time.Unix(3, 0)) {
+		t.Errorf("%d are gone, %d listed, the latest since %v", l.gone.Len(), l.listed.Len(), l.latest)
+	}
+	if l.end(ended) || l.gone.Len() != 0 || l.listed.Len() != 1 {
+		t.Errorf("listed again: %d are gone, %d listed", l.gone.Len(), l.listed.Len())
+	}
+	l.begin(ended, 2)
+	if l.has(ended) {
+		t.Error("another container has its id, and has not ended")
+	}
+}

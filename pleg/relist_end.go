@@ -13,7 +13,7 @@ import (
 func (r *relister[K, S]) done() (start time.Time, ok bool) {
 	l := r.relist
 	if l == nil || !l.listed || l.open > 0 {
-		return start, false
+		return time.Time{}, false
 	}
 	return l.start, true
 }
