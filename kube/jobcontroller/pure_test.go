@@ -46,7 +46,7 @@ func TestLostNamesAreUsedFirst(t *testing.T) {
 		{lost("a-1"), "", ""},
 	} {
 		var wanted []jobpolicy.Creation
-		for _, name := range strings.Fields(test.wanted) {
+		for name := range strings.FieldsSeq(test.wanted) {
 			wanted = append(wanted, jobpolicy.Creation{ObjectMeta: batch.ObjectMeta{GenerateName: name}})
 		}
 		var got []string
