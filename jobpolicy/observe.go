@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/internal/count"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
@@ -48,14 +49,7 @@ func (v *view) validate(known known) error {
 		errs.Add(field.Required, "spec.completions", nil, "an Indexed Job needs it")
 	}
 	s := &v.in.Job.Status
-	for _, count := range [...]struct {
-		name string
-		n    *int32
-	}{{"active", &s.Active}, {"succeeded", &s.Succeeded}, {"failed", &s.Failed}, {"ready", s.Ready}, {"terminating", s.Terminating}} {
-		if count.n != nil && *count.n < 0 {
-			errs.Add(field.Invalid, "status."+count.name, *count.n, "must be 0 or more")
-		}
-	}
+	count.CheckStatus(&errs, &s.Active, &s.Succeeded, &s.Failed, s.Ready, s.Terminating)
 	if u := s.UncountedTerminatedPods; u != nil {
 		for i, uid := range u.Failed {
 			if known.uncountedSucceeded[uid] {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/internal/count"
 )
 
 // Limits of a specification (KEP-3850, "The Job object too big").
@@ -41,21 +42,15 @@ func (s *JobSpec) validate(errs *field.Errors) {
 // validateNumbers checks that counts are not negative and that a limit of failed
 // indexes comes with a limit per index.
 func (s *JobSpec) validateNumbers(errs *field.Errors) {
-	notNegative(errs, "spec.parallelism", s.Parallelism)
-	notNegative(errs, "spec.completions", s.Completions)
-	notNegative(errs, "spec.activeDeadlineSeconds", s.ActiveDeadlineSeconds)
-	notNegative(errs, "spec.backoffLimit", s.BackoffLimit)
-	notNegative(errs, "spec.ttlSecondsAfterFinished", s.TTLSecondsAfterFinished)
-	notNegative(errs, "spec.backoffLimitPerIndex", s.BackoffLimitPerIndex)
-	notNegative(errs, "spec.maxFailedIndexes", s.MaxFailedIndexes)
+	count.NotNegative(errs, "spec.parallelism", s.Parallelism)
+	count.NotNegative(errs, "spec.completions", s.Completions)
+	count.NotNegative(errs, "spec.activeDeadlineSeconds", s.ActiveDeadlineSeconds)
+	count.NotNegative(errs, "spec.backoffLimit", s.BackoffLimit)
+	count.NotNegative(errs, "spec.ttlSecondsAfterFinished", s.TTLSecondsAfterFinished)
+	count.NotNegative(errs, "spec.backoffLimitPerIndex", s.BackoffLimitPerIndex)
+	count.NotNegative(errs, "spec.maxFailedIndexes", s.MaxFailedIndexes)
 	if s.MaxFailedIndexes != nil && s.BackoffLimitPerIndex == nil {
 		errs.Add(field.Required, "spec.backoffLimitPerIndex", nil, "maxFailedIndexes needs it")
-	}
-}
-
-func notNegative[T int32 | int64](errs *field.Errors, path string, n *T) {
-	if n != nil && *n < 0 {
-		errs.Add(field.Invalid, path, *n, "must be 0 or more")
 	}
 }
 

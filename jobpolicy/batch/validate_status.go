@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/internal/count"
 )
 
 // ValidateStatus returns all mistakes that the API server finds in an entirely new Job
@@ -17,21 +18,12 @@ func (j *Job) ValidateStatus() error {
 		return errs
 	}
 	s := &j.Status
-	s.validateCounts(&errs)
+	count.CheckStatus(&errs, &s.Active, &s.Succeeded, &s.Failed, s.Ready, s.Terminating)
 	s.validateUncounted(&errs)
 	j.validateEnd(&errs)
 	j.validateIndexes(&errs)
 	j.validateConditions(&errs)
 	return errs.Err()
-}
-
-// validateCounts adds an error to errs for each negative count of pods.
-func (s *JobStatus) validateCounts(errs *field.Errors) {
-	notNegative(errs, "status.active", &s.Active)
-	notNegative(errs, "status.succeeded", &s.Succeeded)
-	notNegative(errs, "status.failed", &s.Failed)
-	notNegative(errs, "status.ready", s.Ready)
-	notNegative(errs, "status.terminating", s.Terminating)
 }
 
 // validateUncounted checks that UIDs are not empty and occur only once in both lists.
