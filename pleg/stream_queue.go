@@ -41,11 +41,11 @@ func (q *eventQueue[K, S]) event(e RuntimeEvent[K, S], now time.Time) {
 	}
 	defer queue.Signal(q.wake)
 	var none K
-	if e.Pod == none {
-		q.everything = true
-		return
+	var p *pendingEvent[K, S]
+	var pending bool
+	if e.Pod != none {
+		p, pending = q.slot(e.Pod)
 	}
-	p, pending := q.slot(e.Pod)
 	if p == nil {
 		q.everything = true
 		return
