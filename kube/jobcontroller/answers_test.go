@@ -17,6 +17,9 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
+// errOther stands for any other error.
+var errOther = errors.New("any other error")
+
 // A status write ends by its answer or, without one, by what the Job shows.
 func TestAnswersOfAStatusWrite(t *testing.T) {
 	timeout := apierrors.NewTimeoutError("the API server is slow", 1)
@@ -26,20 +29,20 @@ func TestAnswersOfAStatusWrite(t *testing.T) {
 		patch   error              // the answer, instead of carrying it out
 		lost    bool               // it is carried out without an answer
 		get     error              // the answer to reading the Job
-		want    error              // wrapped; errors.New for any other
+		want    error              // wrapped
 		reads   int                // answered
 		written bool               // the status counts as written
 		open    bool               // whether it was written stays open
 		outcome string             // of the metric, with an Event and a pass after 10s
 	}{
 		{"written", nil, nil, false, nil, nil, 0, true, false, ""},
-		{"refused", nil, forbidden("no right to"), false, nil, errUnreadable, 0, false, false, "refused"},
+		{"refused", nil, forbidden("no right to"), false, nil, errOther, 0, false, false, "refused"},
 		{"carried out without an answer", nil, nil, true, nil, nil, 1, true, false, ""},
-		{"not carried out, without an answer", nil, timeout, false, nil, errUnreadable, 1, false, false, "unanswered"},
-		{"without an answer, and not to be read", nil, nil, true, forbidden("no right to"), errUnreadable, 0, false, true, "unanswered"},
+		{"not carried out, without an answer", nil, timeout, false, nil, errOther, 1, false, false, "unanswered"},
+		{"without an answer, and not to be read", nil, nil, true, forbidden("no right to"), errOther, 0, false, true, "unanswered"},
 		{"without an answer, and the Job is gone", func(s *apiServer) { s.changeJob("a", func(j *batchv1.Job) { j.UID = "another" }) }, timeout, false, nil, errGone, 1, false, true, ""},
 		{"the Job has changed", func(s *apiServer) { s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"x": "y"} }) }, nil, false, nil, errOutdated, 1, false, false, ""},
-		{"the Job has changed, and is not to be read", func(s *apiServer) { s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"x": "y"} }) }, nil, false, forbidden("no right to"), errUnreadable, 0, false, true, ""},
+		{"the Job has changed, and is not to be read", func(s *apiServer) { s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"x": "y"} }) }, nil, false, forbidden("no right to"), errOther, 0, false, true, ""},
 		{"another Job of its name", func(s *apiServer) { s.changeJob("a", func(j *batchv1.Job) { j.UID = "another" }) }, nil, false, nil, errGone, 1, false, true, ""},
 	} {
 		bubble(t, func(t *testing.T, s *apiServer) {
@@ -63,7 +66,7 @@ func TestAnswersOfAStatusWrite(t *testing.T) {
 			p := &pass{Controller: c.Controller, key: "ns/a", state: &jobState{uid: job.UID}, job: job}
 			reads := s.called("GET jobs")
 			err := p.write(context.Background(), &batch.JobStatus{Active: 1}, jobpolicy.State{Job: string(job.UID), Failures: 1}, jobpolicy.MetricDeltas{})
-			other := test.want == errUnreadable
+			other := test.want == errOther
 			if (err == nil) != (test.want == nil) || !other && !errors.Is(err, test.want) || other && (errors.Is(err, errGone) || errors.Is(err, errOutdated)) {
 				t.Errorf("%s: %v", test.name, err)
 			}

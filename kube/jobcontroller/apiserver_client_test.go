@@ -341,3 +341,18 @@ func send(w io.Writer, kind, resource string, o any) error {
 	_, err = w.Write(append(text, '\n'))
 	return err
 }
+
+// refusing refuses the calls of a kind while refuse is set.
+type refusing struct {
+	call   string
+	refuse bool
+}
+
+func (r *refusing) faults() *faults {
+	return &faults{hook: func(_ context.Context, call string) (error, bool) {
+		if r.refuse && call == r.call {
+			return forbidden("no right to"), false
+		}
+		return nil, false
+	}}
+}

@@ -3,12 +3,17 @@ package jobcontroller
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/restartkit/restart/jobpolicy/batch"
@@ -88,4 +93,31 @@ func TestPodsThatTheListLacksAreHidden(t *testing.T) {
 	if got := p.state.expected.deleted; len(got) != 2 || got["gone"] != t0 || got["of-the-list"] != t0 {
 		t.Errorf("expected to be deleted: %v", got)
 	}
+}
+
+// An invalid selector, and a list that fails, fail the pass.
+func TestPassThatCannotListItsPodsFails(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		r := refusing{"LIST pods", true}
+		c := start(t, s, Options{}, r.faults())
+		job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) })).DeepCopy()
+		after(time.Minute)
+		p := &pass{Controller: c.Controller, key: "ns/another", state: &jobState{uid: job.UID}, job: job}
+		p.state.recall(job, "", klog.Background())
+		p.state.outrun = true
+		if err := p.once(context.Background(), job); !apierrors.IsForbidden(err) || !p.state.outrun {
+			t.Errorf("a list that is refused: %v, outrun %v", err, p.state.outrun)
+		}
+		job.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}
+		if err := p.catchUp(context.Background()); err == nil || !strings.Contains(err.Error(), "selector") {
+			t.Errorf("an invalid selector: %v", err)
+		}
+		if _, err := c.claim(context.Background(), job, nil); err == nil || !strings.Contains(err.Error(), "selector") {
+			t.Errorf("claiming pods with an invalid selector: %v", err)
+		}
+		p.state.outrun = false
+		if err := p.once(context.Background(), job); err == nil || !strings.Contains(err.Error(), "selector") {
+			t.Errorf("a pass with an invalid selector: %v", err)
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package jobcontroller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -186,4 +187,49 @@ func TestListErrorIsThatOfTheLastAttempt(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A pod that the informer no longer shows is read. It loses its finalizer if it is
+// there without its label.
+func TestPodsThatLeaveAreRead(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		pod     func(*corev1.Pod) // nil: none
+		key     orphanKey
+		refuse  bool
+		tracked bool
+		err     string
+	}{
+		{"without its label", func(p *corev1.Pod) { p.Labels = nil }, orphanKey{key: "ns/pod"}, false, false, ""},
+		{"with its label", func(*corev1.Pod) {}, orphanKey{key: "ns/pod"}, false, true, ""},
+		{"another pod", func(p *corev1.Pod) { p.Labels = nil }, orphanKey{"ns/pod", "another"}, false, true, ""},
+		{"gone", nil, orphanKey{key: "ns/pod"}, false, false, ""},
+		{"not readable", func(p *corev1.Pod) { p.Labels = nil }, orphanKey{key: "ns/pod"}, true, true, "reading pod ns/pod"},
+		{"an invalid key", nil, orphanKey{key: "a/b/c"}, false, false, ""},
+	} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			r := refusing{call: "GET pods"}
+			c := start(t, s, Options{}, r.faults())
+			s.createJob(newJob("a", func(j *batchv1.Job) {
+				j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+			}))
+			after(time.Minute)
+			c.stop() // so that nothing else lets the pod go
+			if test.pod != nil {
+				test.key.uid = cmp.Or(test.key.uid, addPodOf(s, "pod").UID)
+				s.changePod("pod", func(p *corev1.Pod) {
+					p.Labels = map[string]string{PodLabel: "a"}
+					test.pod(p)
+				})
+			}
+			r.refuse = test.refuse
+			err := c.syncLeft(context.Background(), test.key)
+			if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Errorf("%s: %v", test.name, err)
+			}
+			if test.pod != nil && (trackedPods(s) == 1) != test.tracked {
+				t.Errorf("%s: %d pods have their finalizer", test.name, trackedPods(s))
+			}
+		})
+	}
 }

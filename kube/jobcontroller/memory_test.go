@@ -118,3 +118,21 @@ func FuzzDecodeMemory(f *testing.F) {
 		}
 	})
 }
+
+// The room for the memory is what others leave of 256 KiB, at most 32 KiB.
+func TestRoomForMemory(t *testing.T) {
+	const total = 256 << 10
+	for _, test := range []struct {
+		annotations map[string]string
+		want        int
+	}{
+		{nil, maxMemory},
+		{map[string]string{AnnotationMemory: strings.Repeat("x", total)}, maxMemory},
+		{map[string]string{"name": strings.Repeat("x", total-len(AnnotationMemory)-4-100)}, 100},
+		{map[string]string{"name": strings.Repeat("x", total)}, -4 - len(AnnotationMemory)},
+	} {
+		if got := roomForMemory(test.annotations); got != test.want {
+			t.Errorf("%v: %d, want %d", slices.Collect(maps.Keys(test.annotations)), got, test.want)
+		}
+	}
+}

@@ -2,10 +2,13 @@ package jobcontroller
 
 import (
 	"errors"
+	"reflect"
 	"testing"
+	"time"
 
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/field"
@@ -41,5 +44,21 @@ func TestOptionsNameEachMistake(t *testing.T) {
 				t.Errorf("%v, want %v", err, test.fields)
 			}
 		}
+	}
+}
+
+// Defaults replace zero values and nothing else.
+func TestDefaultsReplaceZeros(t *testing.T) {
+	got := Options{}.withDefaults()
+	if got.Engine.ManagedBy != DefaultManagedBy || got.Workers != 5 || got.Parallel != 50 || got.BatchPeriod != time.Second ||
+		got.Retry != (backoff.Policy{Initial: time.Second, Max: time.Minute}) || got.Metrics == nil || got.Clock == nil {
+		t.Errorf("%+v", got)
+	}
+	set := Options{
+		Engine: jobpolicy.Engine{ManagedBy: "example.com/this"}, Workers: 1, Parallel: 2, BatchPeriod: 3,
+		Retry: backoff.JobPod(), Metrics: NewMetrics(), Clock: clocktesting.NewFakeClock(t0),
+	}
+	if got := set.withDefaults(); !reflect.DeepEqual(got, set) {
+		t.Errorf("%+v, want %+v", got, set)
 	}
 }

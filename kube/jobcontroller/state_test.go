@@ -6,6 +6,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/restartkit/restart/field"
@@ -72,5 +73,52 @@ func TestMistakesAreReportedOnce(t *testing.T) {
 	got := fmt.Sprint(len(s.unreported(first)), len(s.unreported(first)), len(s.unreported(second)), len(s.unreported(nil)), len(s.unreported(second)))
 	if got != "1 0 1 0 1" {
 		t.Errorf("reported: %s", got)
+	}
+}
+
+// The Job as last written is that of a write or a read, until the informer shows it.
+func TestNewestJobIsTheLatestKnown(t *testing.T) {
+	job := func(version string) *batchv1.Job {
+		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version}}
+	}
+	var s jobState
+	for i, step := range []struct {
+		learned, cached string
+		want            string
+		known           bool // a Job later than the informer's remains
+	}{
+		{"", "10", "10", false},
+		{"12", "10", "12", true},
+		{"11", "10", "12", true},
+		{"13", "12", "13", true},
+		{"", "13", "13", false},
+		{"14", "15", "15", false},
+		{"", "9", "9", false},
+	} {
+		if step.learned != "" {
+			s.learn(job(step.learned))
+		}
+		if got := s.newest(job(step.cached)).ResourceVersion; got != step.want || (s.latest != nil) != step.known {
+			t.Errorf("step %d: %s, latest %v", i, got, s.latest)
+		}
+	}
+}
+
+// States belong to one Job, not to its name.
+func TestStatesBelongToOneJob(t *testing.T) {
+	var s states
+	first := s.of("ns/a", "1")
+	if s.of("ns/a", "1") != first || s.len() != 1 {
+		t.Error("the same Job has another state")
+	}
+	if other := s.of("ns/a", "2"); other == first || other.uid != "2" || s.len() != 1 {
+		t.Error("another Job of that name has the same state")
+	}
+	s.forget("ns/b")
+	if s.len() != 1 {
+		t.Error("an unknown Job's state was dropped")
+	}
+	if s.forget("ns/a"); s.len() != 0 {
+		t.Error("the state is left")
 	}
 }

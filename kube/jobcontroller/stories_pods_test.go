@@ -9,7 +9,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
@@ -330,17 +329,6 @@ func TestPodsThatADeletedJobHadToAdoptLoseTheirFinalizers(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestGoneJobsStayFew(t *testing.T) {
-	var g goneJobs
-	for i := range 10000 {
-		uid := types.UID(fmt.Sprint(i))
-		g.add(uid)
-		if !g.has(uid) || len(g.uids) > 4096 {
-			t.Fatalf("%d of them, the last is there: %v", len(g.uids), g.has(uid))
-		}
-	}
 }
 
 // A pod that has ended is adopted, counted and released only once, although the

@@ -2,14 +2,17 @@ package jobcontroller
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/klog/v2"
 
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
@@ -259,6 +262,47 @@ func TestRefusedDeletionIsLookedUp(t *testing.T) {
 		d.UID = "another"
 		if err := ask(); err != nil {
 			t.Errorf("another pod has the name: %v", err)
+		}
+	})
+}
+
+// A status older than the last one written is read from storage. The pass fails if it
+// cannot be read, and if another controller has written it.
+func TestPassOverAnOldStatusReadsTheJob(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		r := refusing{call: "GET jobs"}
+		c := start(t, s, Options{Engine: jobpolicy.Engine{ManagedBy: "example.com/this"}}, r.faults())
+		job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.ManagedBy = new("example.com/other") })).DeepCopy()
+		after(time.Minute)
+		engine := jobpolicy.Engine{ManagedBy: "example.com/other"}
+		p := &pass{Controller: c.Controller, key: "ns/another", state: &jobState{uid: job.UID}, job: job, engine: engine}
+		p.state.recall(job, "", klog.Background())
+		memory, _, err := decodeMemory(memoryText(t, job, 5, time.Now()), job.UID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.state.memory = memory
+		in, err := p.observe(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.refuse = true
+		if _, err := p.plan(context.Background(), &in); !apierrors.IsForbidden(err) {
+			t.Errorf("it cannot be read: %v", err)
+		}
+		r.refuse = false
+		s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"read": "again"} })
+		again := in
+		if _, err := p.plan(context.Background(), &again); err != nil || p.job.Labels["read"] != "again" {
+			t.Errorf("it can be read: %v, labels %v", err, p.job.Labels)
+		}
+		p.job = job
+		s.changeJob("a", func(j *batchv1.Job) {
+			j.Status.Failed = 1
+			j.Annotations = map[string]string{AnnotationMemory: memoryText(t, j, 1, time.Now())}
+		})
+		if _, err := p.plan(context.Background(), &in); !errors.Is(err, errOutdated) {
+			t.Errorf("another controller has written it: %v", err)
 		}
 	})
 }

@@ -1,13 +1,16 @@
 package jobcontroller
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -103,5 +106,42 @@ func TestPodsOfAFakeClientAreCreated(t *testing.T) {
 	stored, err := client.CoreV1().Pods("ns").Get(t.Context(), "pod", metav1.GetOptions{})
 	if err != nil || len(stored.Spec.Containers) != 1 {
 		t.Errorf("%+v, %v", stored, err)
+	}
+}
+
+// The template is that of the Job as the pass sees it, or none.
+func TestTemplateIsOfTheJobAsSeen(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*batchv1.Job) // of the Job as seen
+		refuse bool
+		want   error
+	}{
+		{"the same", func(*batchv1.Job) {}, false, nil},
+		{"changed since", func(j *batchv1.Job) { j.Generation-- }, false, errOutdated},
+		{"being deleted by now", func(j *batchv1.Job) { j.DeletionTimestamp = new(metav1.Now()) }, false, errOutdated},
+		{"another Job by now", func(j *batchv1.Job) { j.UID = "another" }, false, errGone},
+		{"gone by now", func(j *batchv1.Job) { j.Name = "gone" }, false, errGone},
+		{"not readable", func(*batchv1.Job) {}, true, errOther},
+	} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			r := refusing{"GET cached jobs", test.refuse}
+			c := start(t, s, Options{}, r.faults())
+			job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) })).DeepCopy()
+			after(time.Minute)
+			test.change(job)
+			p := &pass{Controller: c.Controller, state: &jobState{}, job: job}
+			template, err := p.template(context.Background())
+			if test.want == errOther {
+				if !apierrors.IsForbidden(err) {
+					t.Errorf("%s: %v", test.name, err)
+				}
+			} else if !errors.Is(err, test.want) || (err == nil) != (template.spec != nil) {
+				t.Errorf("%s: %v, %+v", test.name, err, template)
+			}
+			if outdated := errors.Is(err, errOutdated); outdated != (p.state.latest != nil) {
+				t.Errorf("%s: a newer Job is known: %v", test.name, p.state.latest != nil)
+			}
+		})
 	}
 }

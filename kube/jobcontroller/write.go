@@ -37,10 +37,6 @@ func (p *pass) write(ctx context.Context, status *batch.JobStatus, memory jobpol
 	}
 	w := statusWrite{job: next, memory: memory, counts: counts}
 	written, err := p.client.BatchV1().Jobs(next.Namespace).Patch(ctx, next.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
-	outcome := "unanswered"
-	if refuses(err) {
-		outcome = "refused"
-	}
 	switch {
 	case err == nil:
 		p.wrote(written, w)
@@ -60,18 +56,23 @@ func (p *pass) write(ctx context.Context, status *batch.JobStatus, memory jobpol
 		case apierrors.IsConflict(err):
 			return readErr
 		}
-		err = errors.Join(err, readErr)
+		return p.notWritten(err, readErr)
 	}
-	p.notWritten(outcome, err)
-	return fmt.Errorf("writing the status: %w", err)
+	return p.notWritten(err, nil)
 }
 
-// notWritten reports a failed status write and requeues the Job after writeAgain.
-// outcome is the label of the metric.
-func (p *pass) notWritten(outcome string, err error) {
+// notWritten reports a status write that failed with err, and requeues the Job after
+// writeAgain. readErr is the error of reading the Job since, if any.
+func (p *pass) notWritten(err, readErr error) error {
+	outcome := "unanswered"
+	if refuses(err) {
+		outcome = "refused"
+	}
+	err = errors.Join(err, readErr)
 	add(p.metrics.StatusWriteFailures, 1, outcome)
 	p.events.Eventf(p.job, corev1.EventTypeWarning, "FailedStatusUpdate", "Error writing the status: %v", err)
 	p.enqueue(p.key, writeAgain)
+	return fmt.Errorf("writing the status: %w", err)
 }
 
 // statusPatch returns the strategic merge patch from the status and memory of one Job

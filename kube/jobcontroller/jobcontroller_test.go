@@ -1,0 +1,50 @@
+package jobcontroller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+)
+
+// Once a Controller ends, the keys left in its queues are dropped.
+func TestKeysLeftAreDropped(t *testing.T) {
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
+	queue.Add("a")
+	queue.Add("b")
+	queue.ShutDown()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	work(ctx, t.Context(), queue, func(context.Context, string) error {
+		t.Error("a key is handled")
+		return nil
+	})
+	if n := queue.Len(); n != 0 {
+		t.Errorf("%d keys are left", n)
+	}
+}
+
+// A conflict is no error, so it is logged only with verbosity 2.
+func TestConflictsAreNotLoggedAsErrors(t *testing.T) {
+	for _, test := range []struct {
+		err            error
+		verbosity      int
+		severity, text string
+	}{
+		{errOutdated, 0, "", ""},
+		{errOutdated, 2, "I", "trying again with a newer Job"},
+		{errors.New("no quota"), 0, "E", "trying again"},
+	} {
+		var log strings.Builder
+		logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log), textlogger.Verbosity(test.verbosity)))
+		logFailure(klog.NewContext(t.Context(), logger), "ns/a", fmt.Errorf("the pass: %w", test.err))
+		if got := log.String(); (got == "") != (test.text == "") || !strings.HasPrefix(got, test.severity) || !strings.Contains(got, test.text) {
+			t.Errorf("%v with verbosity %d: %q", test.err, test.verbosity, got)
+		}
+	}
+}
