@@ -42,7 +42,7 @@ const (
 	getNote    = "Both hash the key, take a lock and look the key up. Ours chooses a shard by the hash, so that other keys are not held up, and the hash is not the map's own."
 	lockNote   = "The limit is the lock: a call often finds it in the cache of the other processor. A lock-free table was faster with two goroutines. It had lost writes, and nobody could argue in a page why another would not; the plain table stays."
 	stallNote  = "A shard's lock is held while its keys, 32,000 of a million, are looked at. A busy neighbour that collects nothing holds a caller up for about as long on two processors."
-	exitedNote = "A decision names a time, and wall time takes twice as long to read as the monotonic time of Next. A key's state, with its last Exit and Decision, takes five cache lines, all of them written. That of Next takes one, and the 10k of them fit in a processor's own cache."
+	exitedNote = "A decision names a time, and wall time takes twice as long to read as the monotonic time of Next. A key's state holds its last Exit and Decision, so each call writes several cache lines where Next writes one."
 )
 
 // curve returns the policy of both sides.

@@ -372,7 +372,7 @@ func intakeRow(name string, stuck bool) bench.Row {
 		Package: "pleg",
 		Name:    name,
 		Note: "An event reads the clock, takes a lock and looks up its pod and its container, so that a thousand events of one pod take the room of one. " +
-			"A channel takes a lock and copies. Tried: to look the pod up once instead of twice, which is in, and saved less than the goal needs.",
+			"A channel takes a lock and copies. Tried: one look-up of the pod instead of two, which is kept and is not enough.",
 		Candidates: []bench.Candidate{candidate(ours, takeIn), candidate(channel, sendThrough)},
 		Goals:      []bench.Goal{bench.Ratio(channel, 5).Restated(8)},
 		Rounds:     7,

@@ -43,8 +43,8 @@ func AtMost(limit float64) Goal { return Goal{kind: valueAtMost, limit: limit} }
 // Allocs limits our allocations per operation.
 func Allocs(limit int) Goal { return Goal{kind: allocsAtMost, limit: float64(limit)} }
 
-// Restated returns the goal with a limit that can be met. The row's Note gives the reason,
-// and the report shows both limits.
+// Restated returns the goal with another limit, because the first one was missed for the
+// reason in the row's Note. The report shows both limits.
 func (g Goal) Restated(limit float64) Goal {
 	g.first, g.limit = g.limit, limit
 	return g

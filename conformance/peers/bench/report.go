@@ -54,7 +54,7 @@ func (p Report) WriteMarkdown(w io.Writer) error {
 		"- A judged figure without a unit is a ratio: each round divides ours by theirs, and the median over the rounds counts. "+
 		"With an x it is theirs divided by ours, so how many times better ours is.\n"+
 		"- A goal is met if every run met it. Where the runs differ, the table gives the best and the worst figure.\n"+
-		"- A goal with two limits was restated, for the reason below the table; the first limit cannot be met.\n"+
+		"- A goal with two limits was restated, because the first one was missed for the reason below the table.\n"+
 		"- Times and sizes are medians and hold for this machine only.\n"+
 		"- Allocations are those of one operation, ours / theirs, with our limit if it is not 0.\n\n",
 		p.Options.Rounds, max(1, p.Options.Runs))
