@@ -2,7 +2,6 @@ package jobcontroller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -93,9 +92,8 @@ func (c *Controller) connect() (err error) {
 	c.informers = newInformers(c.client, c.options)
 	i := &c.informers
 	if i.factory != nil {
-		if err := errors.Join(c.lists.watch(i.jobs), c.lists.watch(i.pods)); err != nil {
-			return fmt.Errorf("handling errors of informers: %w", err)
-		}
+		c.lists.watch(i.jobs)
+		c.lists.watch(i.pods)
 	}
 	if c.pods, err = newPodStore(i.pods); err != nil {
 		return err

@@ -157,12 +157,7 @@ const endWithin = 20 * time.Second
 // first.
 func lingering(ctx context.Context, clock clock.WithTicker, after time.Duration) (lingers context.Context, end func()) {
 	lingers, end = context.WithCancel(context.WithoutCancel(ctx))
-	go func() {
-		select {
-		case <-lingers.Done():
-			return
-		case <-ctx.Done():
-		}
+	context.AfterFunc(ctx, func() {
 		timer := clock.NewTimer(after)
 		defer timer.Stop()
 		select {
@@ -170,7 +165,7 @@ func lingering(ctx context.Context, clock clock.WithTicker, after time.Duration)
 		case <-timer.C():
 			end()
 		}
-	}()
+	})
 	return lingers, end
 }
 

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 // Once a Controller ends, the keys left in its queues are dropped.
@@ -26,6 +29,39 @@ func TestKeysLeftAreDropped(t *testing.T) {
 	})
 	if n := queue.Len(); n != 0 {
 		t.Errorf("%d keys are left", n)
+	}
+}
+
+// The context of passes ends a while after the Controller's, or when it is told to. No
+// timer is left.
+func TestPassesMayLinger(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		wait time.Duration // after the Controller's context is done; 0: end is called instead
+	}{{"too long", time.Minute}, {"told to end", 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(t0)
+			ctx, cancel := context.WithCancel(t.Context())
+			lingers, end := lingering(ctx, clock, time.Minute)
+			if synctest.Wait(); clock.HasWaiters() {
+				t.Errorf("%s: a timer before the end", test.name)
+			}
+			cancel()
+			synctest.Wait()
+			if clock.Step(time.Minute - 1); lingers.Err() != nil || !clock.HasWaiters() {
+				t.Errorf("%s: %v", test.name, lingers.Err())
+			}
+			if test.wait > 0 {
+				clock.Step(1)
+			} else {
+				end()
+			}
+			synctest.Wait()
+			if lingers.Err() == nil || clock.HasWaiters() {
+				t.Errorf("%s: ended %v, a timer is left: %v", test.name, lingers.Err(), clock.HasWaiters())
+			}
+			end()
+		})
 	}
 }
 

@@ -87,6 +87,11 @@ func TestJobWithAManualSelectorNeedsAllPods(t *testing.T) {
 		if n := s.called("POST pods"); n != 1 {
 			t.Errorf("%d pods", n)
 		}
+		for range 2 { // the second does not wait for a reader
+			if job := s.job("a"); !c.beyond(job) {
+				t.Error("a later Job is not reported")
+			}
+		}
 		start(t, s, Options{}, nil)
 		after(3 * time.Second)
 		endAll(s, 0)
@@ -141,6 +146,7 @@ func TestPodsWithoutTheLabelAreLetGo(t *testing.T) {
 			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 		}, nil, false, true},
 		{"the Job is gone", nil, func(p *corev1.Pod) { p.OwnerReferences[0].UID = "gone" }, false, true},
+		{"it has no finalizer", nil, func(p *corev1.Pod) { p.Finalizers = nil }, true, true},
 		{"something else owns it", nil, func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "ReplicaSet" }, true, true},
 	} {
 		bubble(t, func(t *testing.T, s *apiServer) {

@@ -27,11 +27,11 @@ type listError struct {
 }
 
 // watch makes l record the errors of an informer not started yet.
-func (l *listErrors) watch(informer cache.SharedIndexInformer) error {
-	return informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+func (l *listErrors) watch(informer cache.SharedIndexInformer) {
+	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 		l.note(informer, err)
 		cache.DefaultWatchErrorHandler(ctx, r, err) // may sleep
-	})
+	}) // fails only for a started one
 }
 
 func (l *listErrors) note(informer cache.SharedIndexInformer, err error) {

@@ -82,10 +82,7 @@ type podPatch struct {
 // patchPod patches a pod and returns the result, or nil if the pod is gone or another
 // pod has its name.
 func (c *Controller) patchPod(ctx context.Context, namespace, name string, patch podPatch) (*corev1.Pod, error) {
-	body, err := json.Marshal(map[string]podPatch{"metadata": patch})
-	if err != nil {
-		return nil, fmt.Errorf("pod %s: %w", keyOf(namespace, name), err)
-	}
+	body := encoded(map[string]podPatch{"metadata": patch})
 	pods := c.client.CoreV1().Pods(namespace)
 	pod, err := pods.Patch(ctx, name, types.StrategicMergePatchType, body, metav1.PatchOptions{})
 	switch {
@@ -131,6 +128,15 @@ func (c *Controller) freshJob(ctx context.Context, job *batchv1.Job) (*batchv1.J
 		return nil, fmt.Errorf("reading the Job: %w", err)
 	}
 	return fresh, nil
+}
+
+// encoded returns the JSON of a value that always has one. It panics if it has none.
+func encoded(value any) []byte {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(fmt.Sprintf("jobcontroller: %T has no JSON: %v", value, err))
+	}
+	return text
 }
 
 // each calls f for 0 to n-1, at most limit at once, and waits for all of them.

@@ -35,10 +35,7 @@ func (s jobStore) owner(namespace string, ref *metav1.OwnerReference) *batchv1.J
 
 // selecting returns the Jobs whose selector matches the pod.
 func (s jobStore) selecting(pod *corev1.Pod) (jobs []*batchv1.Job) {
-	objects, err := s.ByIndex(cache.NamespaceIndex, pod.Namespace)
-	if err != nil {
-		return nil
-	}
+	objects, _ := s.ByIndex(cache.NamespaceIndex, pod.Namespace) // fails only without this index
 	for _, object := range objects {
 		job := object.(*batchv1.Job)
 		if selector, err := selectorOf(job); err == nil && selector.Matches(labels.Set(pod.Labels)) {
@@ -74,10 +71,7 @@ func newPodStore(informer cache.SharedIndexInformer) (podStore, error) {
 }
 
 func ownerIndex(object any) ([]string, error) {
-	pod, ok := object.(*corev1.Pod)
-	if !ok {
-		return nil, nil
-	}
+	pod := object.(*corev1.Pod)
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 		return []string{string(ref.UID)}, nil
 	}
@@ -93,10 +87,7 @@ func (s podStore) of(job types.UID) []*corev1.Pod { return s.index(string(job)) 
 func (s podStore) ownerless(namespace string) []*corev1.Pod { return s.index(withoutOwner(namespace)) }
 
 func (s podStore) index(key string) []*corev1.Pod {
-	objects, err := s.ByIndex(byOwner, key)
-	if err != nil {
-		return nil // only if the index does not exist
-	}
+	objects, _ := s.ByIndex(byOwner, key) // fails only without this index
 	pods := make([]*corev1.Pod, len(objects))
 	for i := range objects {
 		pods[i] = objects[i].(*corev1.Pod)

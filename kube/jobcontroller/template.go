@@ -3,6 +3,7 @@ package jobcontroller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -49,10 +50,7 @@ func (p *pass) template(ctx context.Context) (podTemplate, error) {
 	} else if err != nil {
 		return podTemplate{}, fmt.Errorf("reading the Job's template: %w", err)
 	}
-	text, err := got.Raw()
-	if err != nil {
-		return podTemplate{}, fmt.Errorf("reading the Job's template: %w", err)
-	}
+	text, _ := got.Raw() // its error is the one above
 	var fresh batchv1.Job
 	var raw struct {
 		Spec struct {
@@ -61,10 +59,7 @@ func (p *pass) template(ctx context.Context) (podTemplate, error) {
 			} `json:"template"`
 		} `json:"spec"`
 	}
-	if err := json.Unmarshal(text, &fresh); err != nil {
-		return podTemplate{}, fmt.Errorf("reading the Job's template: %w", err)
-	}
-	if err := utiljson.Unmarshal(text, &raw); err != nil {
+	if err := errors.Join(json.Unmarshal(text, &fresh), utiljson.Unmarshal(text, &raw)); err != nil {
 		return podTemplate{}, fmt.Errorf("reading the Job's template: %w", err)
 	}
 	switch {
@@ -84,26 +79,22 @@ func (p *pass) post(ctx context.Context, t podTemplate, pod *corev1.Pod) (*corev
 	if t.spec == nil {
 		return p.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	}
-	body, err := t.pod(pod)
-	if err != nil {
-		return nil, errRefused{err}
-	}
 	created := &corev1.Pod{}
-	err = p.client.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").
-		MaxRetries(0).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).Do(ctx).Into(created)
+	err := p.client.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").
+		MaxRetries(0).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(t.pod(pod)).Do(ctx).Into(created)
 	return created, err
 }
 
 // pod returns the JSON of a pod made from the informer's template, with the whole
 // stored specification.
-func (t podTemplate) pod(pod *corev1.Pod) ([]byte, error) {
+func (t podTemplate) pod(pod *corev1.Pod) []byte {
 	spec := runtime.DeepCopyJSON(t.spec)
 	if pod.Spec.Hostname != "" {
 		spec["hostname"] = pod.Spec.Hostname
 	}
 	addIndexVariables(spec["initContainers"], pod.Spec.InitContainers)
 	addIndexVariables(spec["containers"], pod.Spec.Containers)
-	return json.Marshal(map[string]any{
+	return encoded(map[string]any{
 		"apiVersion": corev1.SchemeGroupVersion.String(), "kind": "Pod", "metadata": pod.ObjectMeta, "spec": spec,
 	})
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +18,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/randfill"
 
@@ -58,10 +63,7 @@ func TestPodOfTheStoredTemplateIsThatOfClientGo(t *testing.T) {
 		}
 		stored.spec["novelty"] = "x"
 		want := convert.NewPod(job, plan.Create[0])
-		body, err := stored.pod(want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := stored.pod(want)
 		got := fieldsOf(json.RawMessage(body))
 		if s := got["spec"].(map[string]any); s["novelty"] != "x" {
 			t.Fatalf("%s", body)
@@ -74,7 +76,7 @@ func TestPodOfTheStoredTemplateIsThatOfClientGo(t *testing.T) {
 		if diff := cmp.Diff(wanted, got); diff != "" {
 			t.Fatal(diff)
 		}
-		if again, err := stored.pod(want); err != nil || string(again) != string(body) {
+		if again := stored.pod(want); string(again) != string(body) {
 			t.Fatalf("a second pod differs: %s", again)
 		}
 		for _, c := range want.Spec.Containers {
@@ -106,6 +108,22 @@ func TestPodsOfAFakeClientAreCreated(t *testing.T) {
 	stored, err := client.CoreV1().Pods("ns").Get(t.Context(), "pod", metav1.GetOptions{})
 	if err != nil || len(stored.Spec.Containers) != 1 {
 		t.Errorf("%+v, %v", stored, err)
+	}
+}
+
+// An answer that is no Job, or has a number that no field could hold, is an error.
+func TestTemplateThatCannotBeRead(t *testing.T) {
+	for _, text := range []string{`{"spec":`, `{"spec":{"template":{"spec":{"novelty":1e999}}}}`} {
+		client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://server", Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+			return respond(http.StatusOK, io.NopCloser(strings.NewReader(text))), nil
+		})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &pass{Controller: &Controller{client: client}, state: &jobState{}, job: newJob("a", func(j *batchv1.Job) { j.UID = "" })}
+		if template, err := p.template(t.Context()); err == nil || errors.Is(err, errOutdated) || errors.Is(err, errGone) || template.spec != nil || p.state.template.spec != nil {
+			t.Errorf("%s: %v, %v", text, template, err)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package jobcontroller
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -75,12 +74,7 @@ func (w *statusWrite) is(job *batchv1.Job) bool {
 // sameStatus reports whether two statuses have the same JSON, in which times have whole
 // seconds.
 func sameStatus(a, b *batchv1.JobStatus) bool {
-	x, err := json.Marshal(a)
-	if err != nil {
-		return false
-	}
-	y, err := json.Marshal(b)
-	return err == nil && bytes.Equal(x, y)
+	return bytes.Equal(encoded(a), encoded(b))
 }
 
 // resolve resolves a status write and deletions without an answer. The error joins

@@ -80,15 +80,7 @@ func (p *pass) notWritten(err, readErr error) error {
 // preserves fields unknown to this client-go. The API server answers with a conflict if
 // the Job has changed meanwhile or another Job has its name.
 func statusPatch(from, to *batchv1.Job) ([]byte, error) {
-	old, err := statusText(from)
-	if err != nil {
-		return nil, err
-	}
-	now, err := statusText(to)
-	if err != nil {
-		return nil, err
-	}
-	text, err := strategicpatch.CreateTwoWayMergePatch(old, now, batchv1.Job{})
+	text, err := strategicpatch.CreateTwoWayMergePatch(statusText(from), statusText(to), batchv1.Job{})
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +112,7 @@ func statusPatch(from, to *batchv1.Job) ([]byte, error) {
 		}
 		patch.Status["conditions"] = all
 	}
-	return json.Marshal(patch)
+	return encoded(patch), nil
 }
 
 // repeated reports whether a condition type occurs more than once. That is invalid, but
@@ -135,7 +127,7 @@ func repeated(conditions []batchv1.JobCondition) bool {
 
 // statusText returns the JSON of a Job's status alone. It always includes the list of
 // conditions, so that a patch can remove conditions but never the list.
-func statusText(job *batchv1.Job) ([]byte, error) {
+func statusText(job *batchv1.Job) []byte {
 	var part struct {
 		Status struct {
 			batchv1.JobStatus
@@ -144,7 +136,7 @@ func statusText(job *batchv1.Job) ([]byte, error) {
 	}
 	part.Status.JobStatus = job.Status
 	part.Status.Conditions = append([]batchv1.JobCondition{}, job.Status.Conditions...)
-	return json.Marshal(part)
+	return encoded(part)
 }
 
 // annotate stores the memory in the Job's annotation. If the memory does not fit,
