@@ -294,3 +294,59 @@ func TestOnlyEndedContainersAreGone(t *testing.T) {
 		t.Error("another container has its id, and has not ended")
 	}
 }
+
+// Gone containers that the relister still tracks are not forgotten.
+func TestTrackedGoneContainersAreKept(t *testing.T) {
+	l, err := newExitLog[string](false, nil, t0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, container := range []string{"tracked", "a", "b"} {
+		c := containerRef[string]{"p", container}
+		l.end(c)
+		l.leave(c, t0.Add(time.Duration(i)*time.Second))
+	}
+	l.evict(1, func(c containerRef[string]) bool { return c.container == "tracked" })
+	at := l.gone.Get(containerRef[string]{"p", "tracked"})
+	if l.gone.Len() != 1 || at == nil || !at.Equal(t0) || !l.evictedBefore.Equal(t0.Add(2*time.Second)) {
+		t.Errorf("%d gone containers, tracked since %v, forgotten up to %v", l.gone.Len(), at, l.evictedBefore)
+	}
+}
+
+// An exit without details has the name that the container had alive. A status without
+// containers names none.
+func TestExitWithoutDetailsHasTheKnownName(t *testing.T) {
+	l, err := newExitLog[string](false, nil, t0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.show("p", Container{ID: "a"}, 1)
+	l.setNames("p", 5)
+	l.setNames("p", shown{{ID: "a", Name: "main", Attempt: 3}, {ID: "never shown", Name: "other"}})
+	l.report(end[string]{exit: Exit[string]{Pod: "p", Container: "a", Details: ExitDetails{Name: "wrong"}}}, t0, 2, 10)
+	known := Exit[string]{Pod: "p", Container: "b", Known: true, Details: ExitDetails{Name: "told"}}
+	l.report(end[string]{exit: known}, t0, 2, 10)
+	for _, want := range []ExitDetails{{Name: "main", Attempt: 3}, {Name: "told"}} {
+		if e, ok := l.next(); !ok || e.Details != want {
+			t.Errorf("%+v, want %+v", e, want)
+		}
+	}
+	if n := l.awaited.Len(); n != 0 {
+		t.Errorf("%d containers are awaited", n)
+	}
+}
+
+// A position has at most mostInPosition exits and containers.
+func TestPositionIsBounded(t *testing.T) {
+	p := ExitPosition[string]{Due: make([]Exit[string], mostInPosition)}
+	for i := range p.Due {
+		p.Due[i].Source = ExitInferred
+	}
+	if err := p.Validate(); err != nil {
+		t.Error(err)
+	}
+	p.Pods = []podPosition[string]{{Pod: "p", Live: []string{"a"}}}
+	if err := p.Validate(); err == nil || !strings.Contains(err.Error(), "pods: too many items 1048577: must have at most 1048576 exits and containers") {
+		t.Error(err)
+	}
+}

@@ -54,6 +54,15 @@ func TestNextEnds(t *testing.T) {
 		equal(t, "error", err, nil)
 		_, err = r.Next(w.ctx)
 		equal(t, "error", err, pleg.ErrClosed)
+		waiting, _ := w.follow(pleg.ExitOptions[string]{})
+		closed := make(chan error, 1)
+		go func() {
+			_, err := waiting.Next(w.ctx)
+			closed <- err
+		}()
+		synctest.Wait()
+		waiting.Close()
+		equal(t, "error after Close while waiting", <-closed, pleg.ErrClosed)
 		other, _ := w.follow(pleg.ExitOptions[string]{})
 		w.all.Go(func() {
 			_, err := other.Next(w.ctx)

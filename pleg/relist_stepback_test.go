@@ -51,3 +51,29 @@ func TestDroppedListIsRememberedUpToABound(t *testing.T) {
 		t.Errorf("%d pods are remembered, want at most %d", n, maxOrphans)
 	}
 }
+
+// A status that shows a step back is asked for again. With lists of single pods, one of
+// the pod is asked for instead.
+func TestStatusThatStepsBackIsAskedForAgain(t *testing.T) {
+	running, exited := Container{ID: "p", State: StateRunning}, Container{ID: "p", State: StateExited}
+	other := Container{ID: "other", State: StateRunning}
+	for single, again := range map[bool]string{true: "Pod p", false: "Status p"} {
+		b := exitedPod(t)
+		b.single = single
+		b.lists(b.asks("Pods")[0], exited, other)
+		b.status(b.asks("Status p")[0], nil, running, other)
+		if !b.pods["p"].steppedBack {
+			t.Errorf("single %v: no step back", single)
+		}
+		calls := b.asks(again)
+		if single {
+			b.lists(calls[0], exited, other)
+			calls = b.asks("Status p")
+		}
+		b.status(calls[0], nil, exited, other)
+		b.settled()
+		if b.pods["p"].steppedBack {
+			t.Errorf("single %v: the step back lasts", single)
+		}
+	}
+}
