@@ -70,6 +70,9 @@ func TestAnswersOfAStatusWrite(t *testing.T) {
 			if (err == nil) != (test.want == nil) || !other && !errors.Is(err, test.want) || other && (errors.Is(err, errGone) || errors.Is(err, errOutdated)) {
 				t.Errorf("%s: %v", test.name, err)
 			}
+			if test.get != nil && !apierrors.IsForbidden(err) {
+				t.Errorf("%s: %v does not say why the Job was not read", test.name, err)
+			}
 			if n := s.called("GET jobs") - reads; n != test.reads {
 				t.Errorf("%s: %d reads", test.name, n)
 			}

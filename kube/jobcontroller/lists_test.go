@@ -1,10 +1,16 @@
 package jobcontroller
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -46,5 +52,37 @@ func TestErrorOfAnInformerLastsUntilItMovesOn(t *testing.T) {
 	pods.version = "2"
 	if err := l.err(); !errors.Is(err, ofJobs) || errors.Is(err, ofPods) {
 		t.Errorf("of the sweep: %v", err)
+	}
+}
+
+// A Controller that may watch nothing knows the errors of both its informers. It runs in
+// real time, because client-go holds errors back by a clock outside of a bubble.
+func TestErrorsOfBothInformersAreKnown(t *testing.T) {
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://server", QPS: -1, Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+		return answer(nil, forbidden("no right to")), nil
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(client, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	failing := 0
+	for failing < 2 && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+		c.lists.mu.Lock()
+		failing = len(c.lists.ofInformer)
+		c.lists.mu.Unlock()
+	}
+	if err := c.ListError(); failing != 2 || !apierrors.IsForbidden(err) || c.HasSynced() {
+		t.Errorf("%d informers fail: %v", failing, err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
