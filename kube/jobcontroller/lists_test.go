@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,7 +40,9 @@ func TestErrorOfAnInformerLastsUntilItMovesOn(t *testing.T) {
 	}
 	reflector := cache.NewReflector(&cache.ListWatch{}, &corev1.Pod{}, cache.NewStore(cache.MetaNamespaceKeyFunc), 0)
 	ofJobs, ofPods := errors.New("no Jobs"), errors.New("no pods")
-	jobs.handler(t.Context(), reflector, ofJobs)
+	if log := logged(0, func(ctx context.Context) { jobs.handler(ctx, reflector, ofJobs) }); !strings.Contains(log, ofJobs.Error()) {
+		t.Errorf("it is not logged: %q", log)
+	}
 	pods.handler(t.Context(), reflector, ofPods)
 	if err := l.err(); !errors.Is(err, ofJobs) || !errors.Is(err, ofPods) {
 		t.Errorf("of both: %v", err)
