@@ -296,6 +296,9 @@ func TestPassOverAnOldStatusReadsTheJob(t *testing.T) {
 		if _, err := p.plan(context.Background(), &again); err != nil || p.job.Labels["read"] != "again" {
 			t.Errorf("it can be read: %v, labels %v", err, p.job.Labels)
 		}
+		if latest := p.state.latest; latest == nil || latest.Labels["read"] != "again" {
+			t.Errorf("the next pass begins with %+v", latest)
+		}
 		p.job = job
 		s.changeJob("a", func(j *batchv1.Job) {
 			j.Status.Failed = 1
