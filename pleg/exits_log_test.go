@@ -335,18 +335,3 @@ func TestExitWithoutDetailsHasTheKnownName(t *testing.T) {
 		t.Errorf("%d containers are awaited", n)
 	}
 }
-
-// A position has at most mostInPosition exits and containers.
-func TestPositionIsBounded(t *testing.T) {
-	p := ExitPosition[string]{Due: make([]Exit[string], mostInPosition)}
-	for i := range p.Due {
-		p.Due[i].Source = ExitInferred
-	}
-	if err := p.Validate(); err != nil {
-		t.Error(err)
-	}
-	p.Pods = []podPosition[string]{{Pod: "p", Live: []string{"a"}}}
-	if err := p.Validate(); err == nil || !strings.Contains(err.Error(), "pods: too many items 1048577: must have at most 1048576 exits and containers") {
-		t.Error(err)
-	}
-}

@@ -3,6 +3,8 @@ package pleg_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -186,4 +188,12 @@ func TestPositionIsValidated(t *testing.T) {
 			t.Errorf("%v\nwant\n%s", err, want)
 		}
 	})
+}
+
+// A position has at most 1048576 exits and containers.
+func TestPositionIsBounded(t *testing.T) {
+	const most = 1 << 20
+	p := pleg.ExitPosition[string]{Due: slices.Repeat([]pleg.Exit[string]{{Source: pleg.ExitInferred}}, most+1)}
+	equal(t, "error of the largest", pleg.ExitPosition[string]{Due: p.Due[:most]}.Validate(), nil)
+	equal(t, "error", fmt.Sprint(p.Validate()), "pods: too many items 1048577: must have at most 1048576 exits and containers")
 }

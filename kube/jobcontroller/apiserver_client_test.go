@@ -151,7 +151,7 @@ var errReset = errors.New("connection reset by peer")
 // client returns a client with the faults.
 func (s *apiServer) client(t testing.TB, f *faults) kubernetes.Interface {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://server", QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+	return newClient(t, func(r *http.Request) (*http.Response, error) {
 		watch := r.URL.Query().Get("watch") == "true"
 		dead, refused, lost := f.roll(watch)
 		switch {
@@ -184,7 +184,13 @@ func (s *apiServer) client(t testing.TB, f *faults) kubernetes.Interface {
 			return nil, errReset
 		}
 		return answer(body, err), nil
-	})})
+	})
+}
+
+// newClient returns a client whose requests serve answers.
+func newClient(t testing.TB, serve roundTripper) kubernetes.Interface {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://server", QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}, Transport: serve})
 	if err != nil {
 		t.Fatal(err)
 	}

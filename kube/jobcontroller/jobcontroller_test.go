@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
-	"k8s.io/klog/v2/textlogger"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -76,10 +74,8 @@ func TestConflictsAreNotLoggedAsErrors(t *testing.T) {
 		{errOutdated, 2, "I", "trying again with a newer Job"},
 		{errors.New("no quota"), 0, "E", "trying again"},
 	} {
-		var log strings.Builder
-		logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log), textlogger.Verbosity(test.verbosity)))
-		logFailure(klog.NewContext(t.Context(), logger), "ns/a", fmt.Errorf("the pass: %w", test.err))
-		if got := log.String(); (got == "") != (test.text == "") || !strings.HasPrefix(got, test.severity) || !strings.Contains(got, test.text) {
+		got := logged(test.verbosity, func(ctx context.Context) { logFailure(ctx, "ns/a", fmt.Errorf("the pass: %w", test.err)) })
+		if (got == "") != (test.text == "") || !strings.HasPrefix(got, test.severity) || !strings.Contains(got, test.text) {
 			t.Errorf("%v with verbosity %d: %q", test.err, test.verbosity, got)
 		}
 	}

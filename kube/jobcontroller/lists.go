@@ -26,12 +26,12 @@ type listError struct {
 	version string // reached by the informer, which has recovered once it moves on
 }
 
-// watch makes l record the errors of an informer not started yet.
+// watch makes l record the errors of an informer, which must not be started yet.
 func (l *listErrors) watch(informer cache.SharedIndexInformer) {
 	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 		l.note(informer, err)
 		cache.DefaultWatchErrorHandler(ctx, r, err) // may sleep
-	}) // fails only for a started one
+	}) // its error says that the informer is started
 }
 
 func (l *listErrors) note(informer cache.SharedIndexInformer, err error) {

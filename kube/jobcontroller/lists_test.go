@@ -10,8 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -61,13 +59,9 @@ func TestErrorOfAnInformerLastsUntilItMovesOn(t *testing.T) {
 // A Controller that may watch nothing knows the errors of both its informers. It runs in
 // real time, because client-go holds errors back by a clock outside of a bubble.
 func TestErrorsOfBothInformersAreKnown(t *testing.T) {
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://server", QPS: -1, Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+	c, err := New(newClient(t, func(*http.Request) (*http.Response, error) {
 		return answer(nil, forbidden("no right to")), nil
-	})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := New(client, Options{})
+	}), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,12 +27,13 @@ func logged(verbosity int, f func(ctx context.Context)) string {
 	return text.String()
 }
 
-// logCase is an action and what it logs from a verbosity on.
+// logCase is an action and the line that it logs from a verbosity on.
 type logCase struct {
 	name      string
 	do        func(ctx context.Context)
 	verbosity int
-	want      []string // "" means nothing
+	severity  string   // its first letter; "" means no line
+	want      []string // parts of the line
 }
 
 func checkLog(t *testing.T, test logCase) {
@@ -43,8 +44,11 @@ func checkLog(t *testing.T, test logCase) {
 		}
 	}
 	got := logged(test.verbosity, test.do)
+	if !strings.HasPrefix(got, test.severity) || test.severity == "" && got != "" {
+		t.Errorf("%s: %q, want severity %q", test.name, got, test.severity)
+	}
 	for _, want := range test.want {
-		if !strings.Contains(got, want) || want == "" && got != "" {
+		if !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", test.name, got, want)
 		}
 	}
@@ -52,16 +56,16 @@ func checkLog(t *testing.T, test logCase) {
 
 // What a pass gives up, cannot read or write, or plans is logged.
 func TestLogOfAPass(t *testing.T) {
-	old, nothing := t0.Add(-expectationsEnd), []string{""}
+	old := t0.Add(-expectationsEnd)
 	over := func(change func(*pass)) *pass {
 		p, _ := passOver(t, "10", t0)
 		p.events = record.NewFakeRecorder(100)
 		change(p)
 		return p
 	}
-	waiting := func(at time.Time) *pass {
+	waiting := func() *pass {
 		return over(func(p *pass) {
-			p.state.listed = &listing{version: "20", at: at, pods: map[types.UID]listedPod{"a": {"a", "15", true}}}
+			p.state.listed = &listing{version: "20", at: old, pods: map[types.UID]listedPod{"a": {"a", "15", true}}}
 		})
 	}
 	reads := func(text string) func(context.Context) {
@@ -81,32 +85,32 @@ func TestLogOfAPass(t *testing.T) {
 		}
 	}
 	for _, test := range []logCase{
-		{"a listed pod does not appear", func(ctx context.Context) { waiting(old).isBehind(ctx) }, 0, []string{"E", "giving up on listed pods", "pods=1", `after="5m0s"`}},
-		{"a listed pod appears", func(ctx context.Context) {
-			p := waiting(old)
+		{"a listed pod does not appear", func(ctx context.Context) { waiting().isBehind(ctx) }, 0, "E", []string{"giving up on listed pods", "pods=1", `after="5m0s"`}},
+		{"no listed pod is missing", func(ctx context.Context) {
+			p := waiting()
 			p.state.listed.pods = nil
 			p.isBehind(ctx)
-		}, 0, nothing},
+		}, 0, "", nil},
 		{"a created pod does not appear", func(ctx context.Context) {
 			p := over(func(p *pass) { p.state.expected.expectCreation(testPod("a", 15), old) })
 			if _, err := p.observe(ctx); err != nil {
 				t.Error(err)
 			}
-		}, 0, []string{"E", "giving up on creations or deletions", "pods=1", `after="5m0s"`}},
+		}, 0, "E", []string{"giving up on creations or deletions", "pods=1", `after="5m0s"`}},
 		{"a lost pod does not appear", func(ctx context.Context) {
 			over(func(p *pass) { p.state.unsure.lose(testPod("a", 15), old) }).expectLost(ctx)
-		}, 0, []string{"E", "giving up on unanswered creations", "pods=1", `after="5m0s"`}},
+		}, 0, "E", []string{"giving up on unanswered creations", "pods=1", `after="5m0s"`}},
 		{"nothing was lost", func(ctx context.Context) {
 			p := over(func(*pass) {})
 			p.expectLost(ctx)
 			if _, err := p.observe(ctx); err != nil {
 				t.Error(err)
 			}
-		}, 0, nothing},
-		{"a broken memory", reads("{"), 0, []string{"E", "cannot read the Job's memory", "remembered=false"}},
-		{"a memory", reads(`{"job":"x"}`), 0, nothing},
-		{"a memory that has no JSON", writes(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)), 0, []string{"E", "cannot write the memory"}},
-		{"a memory that has one", writes(t0), 0, nothing},
+		}, 0, "", nil},
+		{"a broken memory", reads("{"), 0, "E", []string{"cannot read the Job's memory", "remembered=false"}},
+		{"a memory", reads(`{"job":"x"}`), 0, "", nil},
+		{"a memory that has no JSON", writes(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)), 0, "E", []string{"cannot write the memory"}},
+		{"a memory that has one", writes(t0), 0, "", nil},
 		{"a plan", func(ctx context.Context) {
 			p := over(func(*pass) {})
 			in, err := p.observe(ctx)
@@ -116,7 +120,7 @@ func TestLogOfAPass(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-		}, 3, []string{"planned", "delete=0", "create=1", "record=true", "release=0", "status=false"}},
+		}, 3, "I", []string{"planned", "delete=0", "create=1", "record=true", "release=0", "status=false"}},
 	} {
 		checkLog(t, test)
 	}
@@ -135,6 +139,7 @@ func TestLogOfChangesToPods(t *testing.T) {
 		pod := addPodOf(s, "pod").DeepCopy()
 		gone := addPodOf(s, "orphan").DeepCopy()
 		gone.OwnerReferences[0].UID = "gone"
+		s.changePod("orphan", func(p *corev1.Pod) { p.OwnerReferences[0].UID = "gone" })
 		after(time.Minute)
 		c.stop()
 		r.refuse = false
@@ -145,16 +150,17 @@ func TestLogOfChangesToPods(t *testing.T) {
 			}
 		}
 		for _, test := range []logCase{
-			{"adopted", func(ctx context.Context) { _, err := c.claim(ctx, job, nil); ok(err) }, 2, []string{"adopting a pod", `pod="ns/adoptable"`}},
-			{"released", func(ctx context.Context) { ok(c.release(ctx, job, pod)) }, 2, []string{"releasing a pod", `pod="ns/pod"`}},
-			{"without its label", func(ctx context.Context) { ok(c.syncUnlabelled(ctx, gone)) }, 2, []string{"removing the finalizer of a pod without its label", `pod="ns/orphan"`}},
-			{"listed", func(ctx context.Context) { ok(p.catchUp(ctx)) }, 0, []string{"another controller may have written the Job"}},
+			{"adopted", func(ctx context.Context) { _, err := c.claim(ctx, job, nil); ok(err) }, 2, "I", []string{"adopting a pod", `pod="ns/adoptable"`}},
+			{"released", func(ctx context.Context) { ok(c.release(ctx, job, pod)) }, 2, "I", []string{"releasing a pod", `pod="ns/pod"`}},
+			{"without its label", func(ctx context.Context) { ok(c.syncUnlabelled(ctx, gone)) }, 2, "I", []string{"removing the finalizer of a pod without its label", `pod="ns/orphan"`}},
+			{"an orphan", func(ctx context.Context) { ok(c.syncOrphan(ctx, orphanKey{"ns/orphan", gone.UID})) }, 2, "I", []string{"removing the finalizer of an orphan", `pod="ns/orphan"`}},
+			{"listed", func(ctx context.Context) { ok(p.catchUp(ctx)) }, 0, "I", []string{"another controller may have written the Job"}},
 			{"refused as the namespace goes", func(ctx context.Context) {
 				s.allow = func(*corev1.Pod) error { return terminating() }
 				p := &pass{Controller: c.Controller, key: "ns/a", state: &jobState{uid: job.UID}, job: job}
 				plan := jobpolicy.Plan{Create: []jobpolicy.Creation{{Index: -1, ObjectMeta: batch.ObjectMeta{Namespace: "ns", GenerateName: "a-"}}}}
 				ok(p.carryOut(ctx, plan, jobpolicy.Input{Job: convert.Job(job), Now: time.Now()}))
-			}, 2, []string{"not creating pods in a namespace that is being deleted"}},
+			}, 2, "I", []string{"not creating pods in a namespace that is being deleted"}},
 		} {
 			checkLog(t, test)
 		}
@@ -182,7 +188,7 @@ func TestLogOfAStatusSetBack(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-		}, 0, []string{"I", "accepting a status that another writer has set back", "notes="}})
+		}, 0, "I", []string{"accepting a status that another writer has set back", "notes="}})
 	})
 }
 
@@ -202,30 +208,6 @@ func TestLogOfRun(t *testing.T) {
 			if err := c.Run(ctx); err == nil || errors.Is(err, ErrUnlabelledPods) {
 				t.Errorf("Run called again: %v", err)
 			}
-		}, 0, []string{"waiting for Jobs and pods", `managedBy="` + DefaultManagedBy + `"`, "running Jobs", "workers=3", "ending"}})
-	})
-}
-
-// An orphan's finalizer is removed, which is logged with verbosity 2.
-func TestLogOfAnOrphan(t *testing.T) {
-	bubble(t, func(t *testing.T, s *apiServer) {
-		r := refusing{"PATCH pods", true}
-		c := start(t, s, Options{}, r.faults())
-		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) }))
-		after(time.Minute)
-		pod := addPodOf(s, "pod")
-		s.changePod("pod", func(p *corev1.Pod) { p.OwnerReferences[0].UID = "gone" })
-		after(time.Second)
-		c.stop() // refused, so that each try finds the pod
-		for verbosity, want := range map[int]bool{1: false, 2: true} {
-			got := logged(verbosity, func(ctx context.Context) {
-				if err := c.syncOrphan(ctx, orphanKey{"ns/pod", pod.UID}); err == nil {
-					t.Error("it is not refused")
-				}
-			})
-			if strings.Contains(got, "removing the finalizer of an orphan") != want {
-				t.Errorf("with verbosity %d: %s", verbosity, got)
-			}
-		}
+		}, 0, "I", []string{"waiting for Jobs and pods", `managedBy="` + DefaultManagedBy + `"`, "running Jobs", "workers=3", "ending"}})
 	})
 }

@@ -18,9 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/rest"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/randfill"
 
@@ -114,12 +112,9 @@ func TestPodsOfAFakeClientAreCreated(t *testing.T) {
 // An answer that is no Job, or has a number that no field could hold, is an error.
 func TestTemplateThatCannotBeRead(t *testing.T) {
 	for _, text := range []string{`{"spec":`, `{"spec":{"template":{"spec":{"novelty":1e999}}}}`} {
-		client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://server", Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+		client := newClient(t, func(*http.Request) (*http.Response, error) {
 			return respond(http.StatusOK, io.NopCloser(strings.NewReader(text))), nil
-		})})
-		if err != nil {
-			t.Fatal(err)
-		}
+		})
 		p := &pass{Controller: &Controller{client: client}, state: &jobState{}, job: newJob("a", func(j *batchv1.Job) { j.UID = "" })}
 		if template, err := p.template(t.Context()); err == nil || errors.Is(err, errOutdated) || errors.Is(err, errGone) || template.spec != nil || p.state.template.spec != nil {
 			t.Errorf("%s: %v, %v", text, template, err)
