@@ -1,9 +1,13 @@
 package jobcontroller
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/restartkit/restart/jobpolicy"
 )
@@ -55,5 +59,40 @@ func TestManyErrorsAreJoined(t *testing.T) {
 			t.Errorf("%d errors: %q, want %q", i, got, want)
 		}
 		errs = append(errs, nil, fmt.Errorf("error %d", i))
+	}
+}
+
+// A plan for a Job that has changed or gone meanwhile is given up, so no status is
+// written.
+func TestPlanForAnOldJobIsGivenUp(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*batchv1.Job) // of the Job as the pass sees it
+		want   error
+		writes int
+	}{
+		{"the same", func(*batchv1.Job) {}, nil, 1},
+		{"changed since", func(j *batchv1.Job) { j.Generation-- }, errOutdated, 0},
+		{"another Job by now", func(j *batchv1.Job) { j.UID = "another" }, errGone, 0},
+	} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			c := start(t, s, Options{Engine: jobpolicy.Engine{ManagedBy: "example.com/this"}}, nil)
+			job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.ManagedBy = new("example.com/other") })).DeepCopy()
+			after(time.Minute)
+			test.change(job)
+			p := &pass{Controller: c.Controller, key: "ns/a", state: &jobState{uid: job.UID}, job: job, engine: jobpolicy.Engine{ManagedBy: "example.com/other"}}
+			in, err := p.observe(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := p.plan(context.Background(), &in)
+			if err != nil || len(plan.Create) != 1 {
+				t.Fatalf("%+v, %v", plan, err)
+			}
+			err = p.carryOut(context.Background(), plan, in)
+			if n := s.called("PATCH jobs/status"); !errors.Is(err, test.want) || n != test.writes {
+				t.Errorf("%s: %v after %d writes of the status", test.name, err, n)
+			}
+		})
 	}
 }
