@@ -39,6 +39,7 @@ func TestAnswersOfAStatusWrite(t *testing.T) {
 		{"refused", nil, forbidden("no right to"), false, nil, errOther, 0, false, false, "refused"},
 		{"carried out without an answer", nil, nil, true, nil, nil, 1, true, false, ""},
 		{"not carried out, without an answer", nil, timeout, false, nil, errOther, 1, false, false, "unanswered"},
+		{"without an answer, and the stored Job has the status alone", func(s *apiServer) { s.changeJob("a", func(j *batchv1.Job) { j.Status.Active = 1 }) }, timeout, false, nil, errOther, 1, false, false, "unanswered"},
 		{"without an answer, and not to be read", nil, nil, true, forbidden("no right to"), errOther, 0, false, true, "unanswered"},
 		{"without an answer, and the Job is gone", func(s *apiServer) { s.changeJob("a", func(j *batchv1.Job) { j.UID = "another" }) }, timeout, false, nil, errGone, 1, false, true, ""},
 		{"the Job has changed", func(s *apiServer) { s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"x": "y"} }) }, nil, false, nil, errOutdated, 1, false, false, ""},
