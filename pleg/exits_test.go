@@ -1,8 +1,10 @@
 package pleg_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/pleg/plegtest"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // follow makes a reader of exits. The function it returns takes the pending exits, as
@@ -260,4 +263,60 @@ func TestExitDetailsArePassedOnUnchanged(t *testing.T) {
 		}
 		equal(t, "exits that were not told", len(details), 0)
 	})
+}
+
+// counted is a status that counts the calls of its Exits.
+type counted struct {
+	namedOnly
+	asked *int
+}
+
+func (c counted) Exits() iter.Seq2[string, pleg.ExitDetails] {
+	*c.asked++
+	return func(func(string, pleg.ExitDetails) bool) {}
+}
+
+// countedPod is a runtime with one pod, whose statuses are counted.
+type countedPod struct {
+	onePod
+	asked *int
+}
+
+func (r *countedPod) Status(ctx context.Context, pod string) (counted, time.Time, error) {
+	containers, at, err := r.onePod.Status(ctx, pod)
+	return counted{containers, r.asked}, at, err
+}
+
+// A status is asked for its exits only while a reader exists.
+func TestExitsAreAskedForOnlyForReaders(t *testing.T) {
+	asked := 0
+	rt := &countedPod{onePod{namedOnly{{ID: "a"}}}, &asked}
+	cache := statuscache.New[string](statuscache.Options[counted]{})
+	defer cache.Close()
+	gen, err := pleg.NewGenerator(rt, nil, cache, pleg.GeneratorOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := func(state pleg.State) int { // the calls for a change
+		rt.containers[0].State = state
+		before := asked
+		if err := gen.Relist(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return asked - before
+	}
+	if n := changed(pleg.StateRunning); n != 0 {
+		t.Errorf("without a reader: %d calls", n)
+	}
+	r, err := gen.ExitReader(pleg.ExitOptions[string]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := changed(pleg.StateExited); n != 1 {
+		t.Errorf("with a reader: %d calls", n)
+	}
+	r.Close()
+	if n := changed(pleg.StateRunning); n != 0 {
+		t.Errorf("with a closed reader: %d calls", n)
+	}
 }
