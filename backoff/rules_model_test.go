@@ -155,6 +155,9 @@ func TestRichRulesAgreeWithModel(t *testing.T) {
 			}
 		}
 	})
+	if testing.Short() { // too few checks for every action
+		return
+	}
 	if decided[backoff.ActionRestart] == 0 || decided[backoff.ActionRestartAll] == 0 || decided[backoff.ActionGiveUp] == 0 {
 		t.Errorf("rules decided %v", decided)
 	}

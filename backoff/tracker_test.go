@@ -155,7 +155,7 @@ func TestTrackerGCChangesNoAnswer(t *testing.T) {
 			},
 		})
 	})
-	if collected == 0 {
+	if collected == 0 && !testing.Short() {
 		t.Error("nothing was ever collected")
 	}
 }
