@@ -112,6 +112,7 @@ func TestEventsBeforeFirstListReportExits(t *testing.T) {
 		s.handle(event("was", pleg.RuntimeEventStopped, time.Now(), nil))
 		w.up("a")
 		s.handle(event("a", pleg.RuntimeEventStarted, time.Now(), w.rt.Truth()["p"]))
+		w.pass(0) // so that no look finds the exit before its event
 		w.rt.ExitCode("p", "a", 7)
 		s.handle(event("a", pleg.RuntimeEventStopped, time.Now(), w.rt.Truth()["p"]))
 		w.pass(2 * time.Minute)
