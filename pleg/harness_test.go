@@ -85,6 +85,15 @@ func (w *world) replace(rt pleg.Runtime[string, *plegtest.Status], streams bool)
 	w.gen = gen
 }
 
+// unhurried is a runtime that looks at a pod a millisecond after it was asked to. So
+// all changes that a test makes at one time come before the look.
+type unhurried struct{ *recorder }
+
+func (u unhurried) Status(ctx context.Context, pod string) (*plegtest.Status, time.Time, error) {
+	time.Sleep(time.Millisecond)
+	return u.recorder.Status(ctx, pod)
+}
+
 // start runs the generator.
 func (w *world) start() {
 	w.all.Go(func() { w.gen.Run(w.ctx) })

@@ -94,8 +94,10 @@ func TestReusedIDIsAnotherContainerOnAStream(t *testing.T) {
 // reports the unseen restart, each time.
 func TestUnseenRestartCausesPodSync(t *testing.T) {
 	setup{stream: true, faults: reusing(plegtest.Faults{})}.run(t, func(w *world) {
+		w.replace(unhurried{w.rt}, true)
 		w.up("a")
 		w.start()
+		w.pass(time.Second)
 		read := w.read("reader", 0)
 		w.pass(10 * time.Second)
 		for range 3 {
