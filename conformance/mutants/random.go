@@ -136,9 +136,12 @@ func (s *sample) readEquivalent(texts map[string][]byte) error {
 func (s *sample) try(d draw) error {
 	start := d.clock.Now()
 	first := s.all[0]
-	failed, _, err := notice(filepath.Join(s.pkg, first.file), first.text, time.Hour, append(s.args, "-count=1")...)
-	if err != nil || failed != "" {
-		return fmt.Errorf("fails without a mutant, in %q: %v", failed, err)
+	failed, out, err := notice(filepath.Join(s.pkg, first.file), first.text, time.Hour, append(s.args, "-count=1")...)
+	if err != nil {
+		return fmt.Errorf("without a mutant: %w", err)
+	}
+	if failed != "" {
+		return fmt.Errorf("%s fails without a mutant:\n%s", failed, out)
 	}
 	if s.limit = d.limit; s.limit == 0 {
 		s.limit = (3*d.clock.Since(start) + 30*time.Second).Round(time.Second)
