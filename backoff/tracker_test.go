@@ -155,7 +155,7 @@ func TestTrackerGCChangesNoAnswer(t *testing.T) {
 			},
 		})
 	})
-	if collected == 0 && !testing.Short() {
+	if collected == 0 && !testing.Short() { // or too few checks to collect for certain
 		t.Error("nothing was ever collected")
 	}
 }

@@ -131,7 +131,7 @@ func faultNames() []string {
 	return names
 }
 
-// print prints the table, in which a zero fails unless -short asks for few histories.
+// print prints the table, in which a zero fails, except among the few histories of -short.
 func (s *totals) print(t *testing.T) {
 	var b strings.Builder
 	missing := func(n int) bool { return n == 0 && !testing.Short() }
