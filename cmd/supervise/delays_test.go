@@ -154,17 +154,20 @@ commands:
   command: [sh, -c, "echo >> runs; if test $(wc -l < runs) -eq 4; then sleep 4.2; fi; exit 1"]
   curve: {initial: 20ms, max: 30s, resetAfter: 4s}
 `))
-	p.Eventually("six exits", func() bool { return strings.Count(p.Err.String(), "exit code 1") >= 6 })
-	var got []string
-	for line := range strings.Lines(p.Err.String()) {
-		_, after, _ := strings.Cut(line, "restarted ")
-		got = append(got, strings.TrimSpace(after))
+	decisions := func() (all []string) {
+		for line := range strings.Lines(p.Err.String()) {
+			if _, after, ok := strings.Cut(line, "restarted "); ok && strings.HasSuffix(line, "\n") {
+				all = append(all, strings.TrimSpace(after))
+			}
+		}
+		return all
 	}
-	want := []string{"after 20ms (failure 1 in a row)", "after 40ms (failure 2 in a row)", "after 80ms (failure 3 in a row)",
-		"after 20ms (failure 1 in a row)", "after 40ms (failure 2 in a row)", "after 80ms (failure 3 in a row)"}
-	if fmt.Sprint(got[:6]) != fmt.Sprint(want) {
-		t.Errorf("decisions %q, want %q", got, want)
+	// A busy machine may make any run long, but not the fourth one short.
+	p.Eventually("four exits", func() bool { return len(decisions()) >= 4 })
+	if got := decisions(); got[3] != "after 20ms (failure 1 in a row)" {
+		t.Fatalf("decisions %q", got)
 	}
+	p.Eventually("a short run after it", func() bool { return slices.Contains(decisions()[4:], "after 40ms (failure 2 in a row)") })
 }
 
 // SIGHUP ends the waits, however long they are, and keeps the count of failures;
