@@ -155,7 +155,7 @@ func TestTrackerGCChangesNoAnswer(t *testing.T) {
 			},
 		})
 	})
-	if collected == 0 && !testing.Short() { // or too few checks to collect for certain
+	if collected == 0 && !testing.Short() { // whose few checks may collect nothing
 		t.Error("nothing was ever collected")
 	}
 }

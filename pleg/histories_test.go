@@ -131,7 +131,8 @@ func faultNames() []string {
 	return names
 }
 
-// print prints the table, in which a zero fails, except among the few histories of -short.
+// print prints the table and fails if it has a zero, except under -short, whose few
+// histories may not reach everything.
 func (s *totals) print(t *testing.T) {
 	var b strings.Builder
 	missing := func(n int) bool { return n == 0 && !testing.Short() }

@@ -165,7 +165,7 @@ commands:
 	// A busy machine may make any run long, but not the fourth one short.
 	p.Eventually("four exits", func() bool { return len(decisions()) >= 4 })
 	if got := decisions(); got[3] != "after 20ms (failure 1 in a row)" {
-		t.Fatalf("decisions %q", got)
+		t.Fatalf("the fourth of the decisions %q does not start the curve over", got)
 	}
 	p.Eventually("a short run after it", func() bool { return slices.Contains(decisions()[4:], "after 40ms (failure 2 in a row)") })
 }
