@@ -52,7 +52,9 @@ func TestSupervisorSurvivesKills(t *testing.T) {
 	args := []string{dir}
 	names := []string{"a", "b", "c"}
 	for i, name := range names {
-		args = append(args, name, fmt.Sprintf(`echo begin $RUN $(date +%%s%%N) >>%[1]s; sleep 0.0%[2]d; echo end $RUN $(date +%%s%%N) >>%[1]s; exit 1`, logs, 2*i))
+		// The supervisor takes a run's end from the time of a file, which the kernel reads off
+		// its last tick, up to 10 ms ago. So the log takes it from a file, too.
+		args = append(args, name, fmt.Sprintf(`echo begin $RUN $(date +%%s%%N) >>%[1]s; sleep 0.0%[2]d; touch %[1]s; echo end $RUN $(date -r %[1]s +%%s%%N) >>%[1]s; exit 1`, logs, 2*i))
 	}
 	kill := func(cmd *exec.Cmd) {
 		_ = cmd.Process.Kill()
