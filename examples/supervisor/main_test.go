@@ -20,8 +20,9 @@ import (
 	"github.com/restartkit/restart/statefile"
 )
 
-// delay is the delay of every restart in the test.
-const delay = 20 * time.Millisecond
+// delay is the delay of every restart in the test. It exceeds the 50 ms between two polls of
+// the supervisor, which would hide a restart that comes too soon.
+const delay = 100 * time.Millisecond
 
 func TestMain(m *testing.M) {
 	crashAt, isSupervisor := os.LookupEnv("SUPERVISOR_CRASH")
@@ -52,9 +53,13 @@ func TestSupervisorSurvivesKills(t *testing.T) {
 	args := []string{dir}
 	names := []string{"a", "b", "c"}
 	for i, name := range names {
-		// The supervisor takes a run's end from the time of a file, which the kernel reads off
-		// its last tick, up to 10 ms ago. So the log takes it from a file, too.
-		args = append(args, name, fmt.Sprintf(`echo begin $RUN $(date +%%s%%N) >>%[1]s; sleep 0.0%[2]d; touch %[1]s; echo end $RUN $(date -r %[1]s +%%s%%N) >>%[1]s; exit 1`, logs, 2*i))
+		// The supervisor takes a run's end from a file's time, which is that of the kernel's last
+		// tick. The log does the same: by the clock of date alone, a run may begin too soon.
+		args = append(args, name, fmt.Sprintf(`echo begin $RUN $(date +%%s%%N) >>%[1]s
+			sleep 0.0%[2]d
+			touch %[1]s
+			echo end $RUN $(date -r %[1]s +%%s%%N) >>%[1]s
+			exit 1`, logs, 2*i))
 	}
 	kill := func(cmd *exec.Cmd) {
 		_ = cmd.Process.Kill()
