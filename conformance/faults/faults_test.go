@@ -13,21 +13,9 @@ import (
 
 const root = "../.."
 
-// runs are the lines of .ci/run that run all tests of a module.
-var runs = map[string]string{
-	".":                 "go test -cover ./...",
-	"cmd":               "go -C cmd test ./...",
-	"kube":              "go -C kube test -race -shuffle=on ./...",
-	"conformance/peers": "go -C conformance/peers test ./...",
-}
-
-// Every fault has a command, and every command runs a test that .ci/run runs.
+// Every fault has a command, and every command runs a test.
 func TestEveryCommandRunsATest(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	script, err := os.ReadFile(filepath.Join(root, ".ci", "run"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,9 +29,6 @@ func TestEveryCommandRunsATest(t *testing.T) {
 			t.Errorf("commands are missing or have another form: %s", r.text)
 		}
 		for _, c := range r.commands {
-			if line := runs[c.module]; line == "" || !strings.Contains(string(script), line) {
-				t.Errorf(".ci/run does not run the tests of module %s by %q", c.module, line)
-			}
 			folder := filepath.Join(root, c.module, c.pkg)
 			if declared[folder] == nil {
 				declared[folder] = testsIn(t, folder)
