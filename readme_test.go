@@ -1,11 +1,8 @@
 package restart_test
 
 import (
+	"encoding/json"
 	"fmt"
-	"go/ast"
-	"go/format"
-	"go/parser"
-	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,64 +16,38 @@ import (
 	_ "github.com/restartkit/restart/indexset"
 	_ "github.com/restartkit/restart/jobpolicy"
 	_ "github.com/restartkit/restart/pleg"
+	_ "github.com/restartkit/restart/pleg/statuscache"
+	_ "github.com/restartkit/restart/supervise"
 )
 
 var (
 	goSnippet = regexp.MustCompile("(?s)```go\n(.*?)```(?:\n\n```\n(.*?)```)?")
-	ended     = regexp.MustCompile(`(?s)<begin (\d+)>\n(.*?)\n<end (\d+)>`)
+	ended     = regexp.MustCompile(`(?s)<begin (\w+)>\n(.*?)\n<end \w+>`)
 )
 
-// The programs in README.md and docs/packages.md are those of examples/. They come to an
-// end and print what stands below them, also on a clock so coarse that it does not move
-// while they run: that of a synctest bubble. A program that waits for ever is a deadlock
-// there, at once.
+// The programs in README.md and docs/packages.md are those of examples/, with what they
+// print below them.
 func TestReadmeProgramsPrintWhatStandsBelow(t *testing.T) {
-	args := []string{"test"}
-	sources := map[string]bool{}
+	outputs := map[string]string{} // by program
 	for _, file := range exampleFiles(t) {
-		_, source, _ := strings.Cut(readText(t, file), "\npackage main\n")
-		sources["package main\n"+source] = true
+		comment, source, _ := strings.Cut(readText(t, file), "\npackage main\n")
+		outputs["package main\n"+source] = shownOutput(comment)
 	}
-	dir := t.TempDir()
-	var outputs []string
+	found := 0
 	for _, page := range []string{"README.md", "docs/packages.md"} {
 		for _, snippet := range goSnippet.FindAllStringSubmatch(readText(t, page), -1) {
-			i := len(outputs)
-			if !sources[snippet[1]] {
+			found++
+			want, ok := outputs[snippet[1]]
+			switch got := strings.TrimSpace(snippet[2]); {
+			case !ok:
 				t.Errorf("%s: this program is not in examples/:\n%s", page, snippet[1])
+			case got != want:
+				t.Errorf("%s: below a program stands\n%s\nand it prints\n%s", page, got, want)
 			}
-			outputs = append(outputs, snippet[2])
-			if snippet[2] == "" {
-				t.Errorf("%s: a program has no output below it:\n%s", page, snippet[1])
-			}
-			source := renamed(t, snippet[1], i) + fmt.Sprintf(`
-				func TestProgram%d(t *testing.T) {
-					fmt.Println("<begin %[1]d>")
-					synctest.Test(t, func(*testing.T) { main%[1]d() })
-					fmt.Println("\n<end %[1]d>")
-				}`, i)
-			file := filepath.Join(dir, fmt.Sprintf("program%d_test.go", i))
-			if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			args = append(args, file)
 		}
 	}
-	if len(outputs) < 6 {
-		t.Fatalf("%d programs, less than two in README.md and one for each package", len(outputs))
-	}
-	out, err := exec.Command("go", append(args, "-v")...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	printed := ended.FindAllStringSubmatch(string(out), -1)
-	if len(printed) != len(outputs) {
-		t.Fatalf("%d of %d programs have ended:\n%s", len(printed), len(outputs), out)
-	}
-	for i, p := range printed {
-		if got, want := strings.TrimSpace(p[2]), strings.TrimSpace(outputs[i]); p[1] != fmt.Sprint(i) || got != want {
-			t.Errorf("program %s prints\n%s\nbelow it stands\n%s", p[1], got, want)
-		}
+	if found < 6 {
+		t.Errorf("%d programs, less than two in README.md and one for each package", found)
 	}
 }
 
@@ -91,33 +62,110 @@ func TestReadmeShowsTheSupervisor(t *testing.T) {
 }
 
 // Every example is one short file, and prints what its comment says.
+//
+// A single test program runs all of them, each in a synctest bubble. There no wait takes
+// time, a program that waits forever is a deadlock at once, and the clock is as coarse as
+// can be: it does not move while a program runs.
 func TestExamplesPrintWhatTheySay(t *testing.T) {
-	dir := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./examples/...").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	want := map[string]string{} // by name
+	files := map[string]string{}
 	for _, file := range exampleFiles(t) {
 		name := filepath.Base(filepath.Dir(file))
 		text := readText(t, file)
 		if n := strings.Count(text, "\n"); n >= 80 {
 			t.Errorf("%s has %d lines, too many to be read at a glance", file, n)
 		}
-		comment, _, _ := strings.Cut(text, "\npackage main\n")
+		comment, source, _ := strings.Cut(text, "\npackage main\n")
 		if !strings.HasPrefix(comment, "// Command "+name+" ") {
 			t.Errorf("%s does not begin with what the command %s does", file, name)
 		}
-		var want strings.Builder
-		for line := range strings.Lines(comment) {
-			if shown, ok := strings.CutPrefix(line, "//\t"); ok {
-				want.WriteString(shown)
-			}
-		}
-		program := exec.Command(filepath.Join(dir, name))
-		got, err := program.CombinedOutput()
-		if got := strings.TrimSpace(string(got)); err != nil || want.Len() == 0 || got != strings.TrimSpace(want.String()) {
-			t.Errorf("%s: %v; it prints\n%s\nand says\n%s", name, err, got, want.String())
+		want[name] = shownOutput(comment)
+		files[name] = "package program\n" + strings.Replace(source, "\nfunc main() {", "\nfunc Main() {", 1)
+	}
+	got := runPrograms(t, files)
+	for name, want := range want {
+		if got := got[name]; want == "" || got != want {
+			t.Errorf("%s prints\n%s\nand says\n%s", name, got, want)
 		}
 	}
+}
+
+// shownOutput returns the indented lines of a program's comment, which are its output.
+func shownOutput(comment string) string {
+	var shown strings.Builder
+	for line := range strings.Lines(comment) {
+		if text, ok := strings.CutPrefix(line, "//\t"); ok {
+			shown.WriteString(text)
+		}
+	}
+	return strings.TrimSpace(shown.String())
+}
+
+// runPrograms calls Main of packages with these sources, and returns what each prints.
+//
+// The packages and their test are files of an overlay: the go command takes them for
+// files in a folder of this module, which does not exist.
+func runPrograms(t *testing.T, sources map[string]string) (printed map[string]string) {
+	const folder, module = "internal/programs", "github.com/restartkit/restart/"
+	dir := t.TempDir()
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	add := func(name, text string) {
+		place, err := filepath.Abs(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, strings.ReplaceAll(name, "/", "-"))
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		overlay.Replace[place] = file
+	}
+	imports, calls := "", ""
+	for name, source := range sources {
+		add(name+"/main.go", source)
+		imports += fmt.Sprintf("program_%s %q\n", name, module+folder+"/"+name)
+		calls += fmt.Sprintf("run(%q, program_%[1]s.Main)\n", name)
+	}
+	add("programs_test.go", fmt.Sprintf(`package programs
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	%s
+)
+
+func TestPrograms(t *testing.T) {
+	run := func(name string, program func()) {
+		fmt.Printf("<begin %%s>\n", name)
+		synctest.Test(t, func(*testing.T) { program() })
+		fmt.Printf("\n<end %%s>\n", name)
+	}
+	%s
+}
+`, imports, calls))
+	text, err := json.Marshal(overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(list, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "programs.exe")
+	if out, err := exec.Command("go", "test", "-c", "-o", program, "-vet=off", "-overlay", list, "./"+folder).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	out, err := exec.Command(program, "-test.v").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	printed = map[string]string{}
+	for _, m := range ended.FindAllStringSubmatch(string(out), -1) {
+		printed[m[1]] = strings.TrimSpace(m[2])
+	}
+	return printed
 }
 
 // exampleFiles returns the main file of each example without tests of its own.
@@ -140,39 +188,4 @@ func readText(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return strings.ReplaceAll(string(text), "\r\n", "\n")
-}
-
-// renamed returns a program as a part of a package that has others: what it declares
-// ends with its number, and it imports what its test needs.
-func renamed(t *testing.T, source string, number int) string {
-	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, "", source, parser.ParseComments)
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, source)
-	}
-	declared := map[string]bool{}
-	for _, decl := range file.Decls {
-		switch d := decl.(type) {
-		case *ast.FuncDecl:
-			declared[d.Name.Name] = true
-		case *ast.GenDecl:
-			for _, spec := range d.Specs {
-				if s, ok := spec.(*ast.ValueSpec); ok {
-					declared[s.Names[0].Name] = true
-				}
-			}
-		}
-	}
-	packageName := file.Name
-	ast.Inspect(file, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok && id != packageName && declared[id.Name] {
-			id.Name += fmt.Sprint(number)
-		}
-		return true
-	})
-	var text strings.Builder
-	if err := format.Node(&text, files, file); err != nil {
-		t.Fatal(err)
-	}
-	return strings.Replace(text.String(), "package main\n", "package main\n\nimport (\n\t\"testing\"\n\t\"testing/synctest\"\n)\n", 1)
 }
