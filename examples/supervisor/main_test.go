@@ -3,11 +3,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"math/rand/v2"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,17 +22,15 @@ import (
 	"github.com/restartkit/restart/statefile"
 )
 
-// delay is the delay of every restart in the test. It exceeds the 50 ms between two polls of
-// the supervisor, which would hide a restart that comes too soon.
-const delay = 100 * time.Millisecond
-
+// TestMain runs the supervisor instead of the tests if SUPERVISOR_DELAY is set, which is the
+// delay of every restart. At the crash point with the number SUPERVISOR_CRASH, it is killed.
 func TestMain(m *testing.M) {
-	crashAt, isSupervisor := os.LookupEnv("SUPERVISOR_CRASH")
-	if !isSupervisor {
+	delay, err := time.ParseDuration(os.Getenv("SUPERVISOR_DELAY"))
+	if err != nil {
 		os.Exit(m.Run())
 	}
 	curve = backoff.Policy{Initial: delay, Max: delay, ResetAfter: time.Hour}
-	if n, _ := strconv.Atoi(crashAt); n > 0 {
+	if n, _ := strconv.Atoi(os.Getenv("SUPERVISOR_CRASH")); n > 0 {
 		crashpoint.Reached = func() {
 			if n--; n == 0 {
 				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -41,106 +41,127 @@ func TestMain(m *testing.M) {
 	main()
 }
 
-// Killed at 200 random moments, and before and after each fsync, supervisors start each
-// run once, no sooner than decided, and miss no exit.
+// supervise starts a supervisor that is killed at a crash point, or runs until the end of
+// the test if that is 0.
+func supervise(t *testing.T, delay time.Duration, crashAt int, args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), fmt.Sprint("SUPERVISOR_DELAY=", delay), fmt.Sprint("SUPERVISOR_CRASH=", crashAt))
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// One that never comes to its crash ends with a dump of its goroutines.
+	dump := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
+	t.Cleanup(func() {
+		dump.Stop()
+		kill(cmd)
+	})
+	return cmd
+}
+
+func kill(cmd *exec.Cmd) {
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+}
+
+// awaitCrash waits until a supervisor was killed at its crash point.
+func awaitCrash(t *testing.T, cmd *exec.Cmd) {
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("%v: %v", cmd.Env[len(cmd.Env)-1], err)
+	}
+}
+
+// Killed before and after each fsync, while a command runs and before its exit is seen,
+// supervisors start each run once, in order, and miss no exit.
 func TestSupervisorSurvivesKills(t *testing.T) {
-	kills, points := 200, 40
-	if testing.Short() {
-		kills, points = 30, 16
-	}
+	const crashPoints = 12 // of three saves
 	dir := t.TempDir()
-	logs := filepath.Join(t.TempDir(), "log")
+	log, gate := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "gate")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gatekeeper := must(os.OpenFile(gate, os.O_RDWR, 0)) // without it, opening the other end would block
+	defer gatekeeper.Close()                            // ends a run that still waits
+	const logged = `echo begin $RUN >>%[1]s; %[2]s; echo end $RUN >>%[1]s; exit 1`
 	args := []string{dir}
-	names := []string{"a", "b", "c"}
-	for i, name := range names {
-		// The supervisor takes a run's end from a file's time, which is that of the kernel's last
-		// tick. The log does the same: by the clock of date alone, a run may begin too soon.
-		args = append(args, name, fmt.Sprintf(`echo begin $RUN $(date +%%s%%N) >>%[1]s
-			sleep 0.0%[2]d
-			touch %[1]s
-			echo end $RUN $(date -r %[1]s +%%s%%N) >>%[1]s
-			exit 1`, logs, 2*i))
+	names := []string{"a", "b", "held"}
+	for i, command := range []string{"true", "true", "read line <" + gate} {
+		args = append(args, names[i], fmt.Sprintf(logged, log, command))
 	}
-	kill := func(cmd *exec.Cmd) {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}
-	supervise := func(crashAt int) *exec.Cmd {
-		cmd := exec.Command(os.Args[0], args...)
-		cmd.Env = append(os.Environ(), fmt.Sprint("SUPERVISOR_CRASH=", crashAt))
-		cmd.Stderr = os.Stderr
-		if err := cmd.Start(); err != nil {
+	const delay = 10 * time.Millisecond
+	supervised := func() *exec.Cmd { return supervise(t, delay, 0, args...) }
+	lines := func() []string {
+		text, err := os.ReadFile(log)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
 		}
-		// One that never comes to its crash ends with a dump of its goroutines.
-		dump := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
-		t.Cleanup(func() {
-			dump.Stop()
-			kill(cmd)
-		})
-		return cmd
+		all := strings.Split(string(text), "\n")
+		return all[:len(all)-1] // without a line that is being written
 	}
-	random := rand.New(rand.NewPCG(1, 2))
-	window, runs := 60*time.Millisecond, 0 // wide enough for exits, on any machine
-	for range kills {
-		cmd := supervise(0)
-		time.Sleep(time.Duration(random.Int64N(int64(window))))
-		kill(cmd)
-		if n := total(readLog(t, logs)); n > runs {
-			window, runs = max(window*3/4, 60*time.Millisecond), n
-		} else {
-			window = min(window*5/4, 5*time.Second)
-		}
-	}
-	if runs < kills/4 {
-		t.Errorf("only %d runs between %d kills", runs, kills)
-	}
-	for n := 1; n <= points; n++ {
-		cmd := supervise(n)
-		if err := cmd.Wait(); err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-			t.Fatalf("crash point %d: %v", n, err)
-		}
-	}
-	// Every command goes on.
-	before := readLog(t, logs)
-	last := supervise(0)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		now, going := readLog(t, logs), 0
-		for _, name := range names {
-			if len(now[name]) > len(before[name])+2 {
-				going++
+	await := func(line string) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); !slices.Contains(lines(), line); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("no %s in the log:\n%s", line, strings.Join(lines(), "\n"))
 			}
 		}
-		if going == len(names) {
-			break
-		}
-		if time.Now().After(deadline) {
-			kill(last)
-			t.Fatalf("a command was lost: it ran %v, then %v times", sizes(before), sizes(now))
-		}
 	}
-	kill(last)
+	// runs returns how many runs of a command have begun, which must be consecutive.
+	runs := func(name string) (n int) {
+		t.Helper()
+		begun, ended := 0, 0
+		for _, line := range lines() {
+			switch what, run, _ := strings.Cut(line, " "); {
+			case !strings.HasSuffix(run, "."+name):
+			case what == "begin" && begun == ended && run == fmt.Sprint(begun+1, ".", name):
+				begun++
+			case what == "end" && begun == ended+1 && run == fmt.Sprint(begun, ".", name):
+				ended++
+			default:
+				t.Fatalf("%s comes after %d begins and %d ends:\n%s", line, begun, ended, strings.Join(lines(), "\n"))
+			}
+		}
+		return begun
+	}
+	release := func() { must(gatekeeper.WriteString("go\n")) }
+
+	for n := 1; n <= crashPoints; n++ {
+		awaitCrash(t, supervise(t, delay, n, args...))
+	}
+	// The first run of one command has been held since it began.
+	cmd := supervised()
+	await("begin 1.held")
+	await(fmt.Sprintf("begin %d.a", runs("a")+2))
+	await(fmt.Sprintf("begin %d.b", runs("b")+2))
+	if n := runs("held"); n != 1 {
+		t.Errorf("%d runs of a command whose first goes on", n)
+	}
+	// It ends while a supervisor runs, then while none does.
+	release()
+	await("begin 2.held")
+	kill(cmd)
+	release()
+	await("end 2.held")
+	cmd = supervised()
+	await("begin 3.held")
+	// Exits go on to be noticed.
+	await(fmt.Sprintf("begin %d.a", runs("a")+2))
+	await(fmt.Sprintf("begin %d.b", runs("b")+2))
+	kill(cmd)
+	release()
 	awaitEnd(t, dir)
 
 	restarter := must(backoff.NewRestarter(curve, backoff.RestarterOptions[string]{}))
 	var position *pleg.ExitPosition[string]
 	must(statefile.Load(filepath.Join(dir, "state.json"), &[2]any{restarter, &position}))
-	all := readLog(t, logs)
-	for name, runs := range all {
-		for i, r := range runs {
-			if r.number != i+1 {
-				t.Fatalf("%s: run %d comes after run %d", name, r.number, i)
-			}
-			if i > 0 && r.begin.Sub(runs[i-1].end) < delay {
-				t.Errorf("%s: run %d began %v after the end of run %d", name, r.number, r.begin.Sub(runs[i-1].end), i)
-			}
-		}
+	for _, name := range names {
+		n := runs(name)
 		s, _ := restarter.State(name)
-		if int(s.Last.Run) < len(runs)-1 || s.Decision.Failures != int(s.Last.Run) {
-			t.Errorf("%s: %d runs, the last decision is about run %d: %+v", name, len(runs), s.Last.Run, s.Decision)
+		if int(s.Last.Run) < n-1 || s.Decision.Failures != int(s.Last.Run) {
+			t.Errorf("%s: %d runs, the last decision is about run %d: %+v", name, n, s.Last.Run, s.Decision)
 		}
 	}
-	t.Logf("%d runs, %d kills", total(all), kills+points)
+	t.Logf("%d runs of a, %d of b", runs("a"), runs("b"))
 }
 
 // awaitEnd waits until no run holds the lock on its file.
@@ -154,54 +175,4 @@ func awaitEnd(t *testing.T, dir string) {
 		must(0, syscall.Flock(int(file.Fd()), syscall.LOCK_SH))
 		file.Close()
 	}
-}
-
-type logged struct {
-	number     int
-	begin, end time.Time
-}
-
-// readLog returns the runs of each command in the order of their begins.
-func readLog(t *testing.T, path string) map[string][]logged {
-	text, err := os.ReadFile(path)
-	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
-	runs := map[string][]logged{}
-	for line := range strings.Lines(string(text)) {
-		var what, name string
-		var number int
-		var at int64
-		if !strings.HasSuffix(line, "\n") {
-			break // being written
-		}
-		if n, _ := fmt.Sscanf(line, "%s %d.%s %d", &what, &number, &name, &at); n != 4 {
-			t.Fatalf("line %q", line)
-		}
-		if what == "begin" {
-			runs[name] = append(runs[name], logged{number: number, begin: time.Unix(0, at)})
-			continue
-		}
-		for i := range runs[name] {
-			if runs[name][i].number == number {
-				runs[name][i].end = time.Unix(0, at)
-			}
-		}
-	}
-	return runs
-}
-
-func total(runs map[string][]logged) (n int) {
-	for _, r := range runs {
-		n += len(r)
-	}
-	return n
-}
-
-func sizes(runs map[string][]logged) map[string]int {
-	n := map[string]int{}
-	for name, r := range runs {
-		n[name] = len(r)
-	}
-	return n
 }
