@@ -31,19 +31,33 @@ import (
 //  4. every exit is decided on once in the saved state, and none that did not happen;
 //  5. an exit whose details the runtime still has is decided on with its exit code.
 func TestLifecycleSurvivesKills(t *testing.T) {
-	const parts = 4
-	each := 1000 / parts
 	if testing.Short() || raceDetector {
-		each = 100 / parts
+		surviveKills(t, 0, 100)
+		return
 	}
+	counts := surviveKills(t, 0, 400)
+	for _, what := range []string{
+		"exits known", "exits unknown", "ended while dead", "gone while dead", "removed before its start", "decided again",
+		"kill before create", "kill after create", "kill before save", "kill after save", "kill before start", "kill after start",
+		"kill before decision", "kill after decision", "kill in Pods", "kill in Status", "kill while waiting", "lives ended by an error",
+	} {
+		if counts[what] == 0 {
+			t.Errorf("no %s", what)
+		}
+	}
+}
+
+// surviveKills runs n histories with the seeds from first on, in parallel, and returns what
+// happened in them.
+func surviveKills(t *testing.T, first, n uint64) (counts map[string]int) {
+	const parts = 4
 	var mu sync.Mutex
-	counts := map[string]int{}
+	counts = map[string]int{}
 	t.Run("histories", func(t *testing.T) {
-		for part := range parts {
+		for part := range uint64(parts) {
 			t.Run(fmt.Sprint(part), func(t *testing.T) {
 				t.Parallel()
-				for i := range each {
-					seed := uint64(part*each + i)
+				for seed := first + part; seed < first+n; seed += parts {
 					l := &lifecycle{seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), counts: map[string]int{}, pods: map[string]*podRuns{}}
 					synctest.Test(t, l.history)
 					if t.Failed() {
@@ -58,16 +72,8 @@ func TestLifecycleSurvivesKills(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d histories: %v", parts*each, counts)
-	for _, what := range []string{
-		"exits known", "exits unknown", "ended while dead", "gone while dead", "removed before its start", "decided again",
-		"kill before create", "kill after create", "kill before save", "kill after save", "kill before start", "kill after start",
-		"kill before decision", "kill after decision", "kill in Pods", "kill in Status", "kill while waiting", "lives ended by an error",
-	} {
-		if counts[what] == 0 {
-			t.Errorf("no %s", what)
-		}
-	}
+	t.Logf("%d histories: %v", n, counts)
+	return counts
 }
 
 // A lifecycle is one history: a runtime, and a program that is killed and started again.
