@@ -97,11 +97,15 @@ func todaysPolicy(rng *rand.Rand) (c backoff.ExitPolicy) {
 	return c
 }
 
-// Policies in core/v1's form decide on a million exits like an earlier version.
+// Policies in core/v1's form decide on random exits like an earlier version.
 func TestCoreV1PoliciesDecideAsBefore(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
+	decideAsBefore(t, rand.New(rand.NewPCG(1, 2)), 100_000)
+}
+
+// decideAsBefore compares the decisions on n random exits with those of an earlier version.
+func decideAsBefore(t *testing.T, rng *rand.Rand, n int) {
 	exits, found := 0, map[backoff.Action]int{}
-	for exits < 1_000_000 {
+	for exits < n {
 		c := fakeClock()
 		policy := backoff.Policy{Initial: second, Max: minute, FreeFailures: rng.IntN(2), Factor: float64(rng.IntN(3))}
 		o := backoff.RestarterOptions[int]{Clock: c, Limit: rng.IntN(4)}
