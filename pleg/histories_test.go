@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/restartkit/restart/internal/rapidseed"
 	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/pleg/plegtest"
 	"github.com/restartkit/restart/pleg/statuscache"
@@ -131,11 +132,10 @@ func faultNames() []string {
 	return names
 }
 
-// print prints the table and fails if it has a zero, except under -short, whose few
-// histories may not reach everything.
+// print prints the table. It fails if the table of a fixed seed has a zero.
 func (s *totals) print(t *testing.T) {
 	var b strings.Builder
-	missing := func(n int) bool { return n == 0 && !testing.Short() }
+	missing := func(n int) bool { return n == 0 && rapidseed.Fixed() }
 	fmt.Fprintf(&b, "%d histories with %d changes\n", s.histories, s.changes)
 	for _, name := range faultNames() {
 		fmt.Fprintf(&b, "%12d  %s\n", s.injected[name], name)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/internal/rapidseed"
 	"github.com/restartkit/restart/jobpolicy/batch"
 	"pgregory.net/rapid"
 )
@@ -129,7 +130,7 @@ func TestValidateStatusAgreesWithModel(t *testing.T) {
 			compareMistakes(t, err, modelValidateStatus(j))
 		}
 	})
-	if t.Logf("%d valid, %d not", valid, invalid); valid == 0 || invalid == 0 {
+	if t.Logf("%d valid, %d not", valid, invalid); rapidseed.Fixed() && (valid == 0 || invalid == 0) {
 		t.Error("only one of both was tried")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/restartkit/restart/internal/rapidseed"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/jobpolicy/lint"
@@ -175,7 +176,7 @@ func TestReachIsExact(t *testing.T) {
 			unreachable += checkReach(t, s, pods[w])
 		}
 	})
-	if t.Logf("%d policies, %d rules that no pod reaches", policies, unreachable); unreachable == 0 {
+	if t.Logf("%d policies, %d rules that no pod reaches", policies, unreachable); unreachable == 0 && rapidseed.Fixed() {
 		t.Error("no unreachable rule was tried")
 	}
 }

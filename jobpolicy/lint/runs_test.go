@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/restartkit/restart/internal/rapidseed"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/jobpolicy/lint"
@@ -260,7 +261,7 @@ func TestLongestRunReachesWorstCase(t *testing.T) {
 			checkReached(t, engine, spec, bound, most)
 		}
 	})
-	if t.Logf("%d Jobs, %d of them with a limit per index, %d states", jobs, failed, states); failed == 0 {
+	if t.Logf("%d Jobs, %d of them with a limit per index, %d states", jobs, failed, states); failed == 0 && rapidseed.Fixed() {
 		t.Error("no Job had a limit per index")
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/restartkit/restart/internal/rapidseed"
 )
 
 var errBad = errors.New("a bad step")
@@ -137,7 +139,7 @@ func TestGraphs(t *testing.T) {
 	})
 	t.Log(outcomes)
 	for _, name := range []string{"bad", "endless", "fine"} {
-		if outcomes[name] == 0 {
+		if outcomes[name] == 0 && rapidseed.Fixed() {
 			t.Errorf("no graph was %s", name)
 		}
 	}
