@@ -2,7 +2,6 @@ package indexset
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 )
 
@@ -111,11 +110,5 @@ func FarApart() Set {
 	return b.Set()
 }
 
-// Allocated returns the bytes that f allocates, live or not.
-func Allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
+// HeldBytes returns the bytes of the words or runs of s, with spare ones.
+func (s Set) HeldBytes() int { return 8 * (cap(s.words) + cap(s.runs())) }
