@@ -146,6 +146,7 @@ func TestSteppedClockBlocksNoPod(t *testing.T) {
 
 // A slow reader loses no exit. (kubernetes#72482: a full channel lost an exit)
 func TestFullChannelLosesNoExit(t *testing.T) {
+	const pods = 1100 // the kubelet's channel holds 1000 events
 	setup{stream: true}.run(t, func(w *world) {
 		w.start()
 		w.pass(2 * time.Second)
@@ -157,7 +158,7 @@ func TestFullChannelLosesNoExit(t *testing.T) {
 				<-gate
 			}
 		})
-		for i := range 3000 {
+		for i := range pods {
 			id := fmt.Sprint("p", i)
 			w.rt.Create(id, "c")
 			w.rt.Start(id, "c")
@@ -166,13 +167,13 @@ func TestFullChannelLosesNoExit(t *testing.T) {
 			}
 		}
 		w.pass(time.Second)
-		for i := range 3000 {
+		for i := range pods {
 			w.rt.Exit(fmt.Sprint("p", i), "c")
 		}
 		w.pass(time.Second)
 		close(gate)
 		w.pass(time.Second)
-		for i := range 3000 {
+		for i := range pods {
 			if !heard[fmt.Sprint("p", i)] {
 				t.Fatalf("the exit in p%d was never heard of", i)
 			}

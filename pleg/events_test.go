@@ -218,7 +218,7 @@ func TestChurnHoldsNoMoreThanThePods(t *testing.T) {
 			}
 		})
 		w.up("a")
-		for i := range 5000 {
+		for i := range 1500 {
 			id := fmt.Sprint("churn", i)
 			w.rt.Create(id, "c")
 			w.rt.Exit(id, "c")
