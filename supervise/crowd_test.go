@@ -17,9 +17,11 @@ import (
 
 // Thousands of goroutines crash at random moments, are removed, and are stopped: each
 // call has its exit, no function runs twice at once, and all end in time.
-func TestCrowd(t *testing.T) {
-	const n = 10_000
-	var calls, exits, restarts, ends [n]atomic.Int64
+func TestCrowd(t *testing.T) { superviseCrowd(t, 2000) }
+
+// superviseCrowd supervises n goroutines.
+func superviseCrowd(t *testing.T, n int) {
+	calls, exits, restarts, ends := make([]atomic.Int64, n), make([]atomic.Int64, n), make([]atomic.Int64, n), make([]atomic.Int64, n)
 	var twice, late, panics, exited, cancelled atomic.Int64
 	synctest.Test(t, func(t *testing.T) {
 		var stopped atomic.Bool

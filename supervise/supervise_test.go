@@ -613,11 +613,16 @@ func TestTreesGiveUpForGood(t *testing.T) {
 func TestRestartsTakeNoSpace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSupervisor(t, supervise.Options{Policy: backoff.Policy{Initial: 1, Max: 1, FreeFailures: 500}})
-		var depths, goroutines []int
+		var depths []int
+		counted := make(chan struct{}) // to and from the test, which counts while a call waits
 		start(t, s, "a", backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure}, func(context.Context) error {
 			depths = append(depths, runtime.Callers(0, make([]uintptr, 100)))
-			goroutines = append(goroutines, runtime.NumGoroutine())
-			switch n := len(depths); {
+			n := len(depths)
+			if n == 10 || n == 990 {
+				counted <- struct{}{}
+				<-counted
+			}
+			switch {
 			case n == 1000:
 				return nil
 			case n%2 == 0:
@@ -625,17 +630,35 @@ func TestRestartsTakeNoSpace(t *testing.T) {
 			}
 			return io.EOF
 		})
+		var goroutines [2]int
+		for i := range goroutines {
+			<-counted
+			synctest.Wait() // those that are ending have ended
+			goroutines[i] = goroutinesInBubble(t)
+			counted <- struct{}{}
+		}
 		if err := s.Wait(); err != nil {
 			t.Error(err)
 		}
 		if d := slices.Max(depths); d > depths[0] {
 			t.Errorf("the stack grows from %d frames to %d", depths[0], d)
 		}
-		// During a collection, ended goroutines count as well.
-		if first, last := slices.Min(goroutines[:10]), slices.Min(goroutines[900:]); last > first+100 {
-			t.Errorf("goroutines grow from %d to %d", first, last)
+		if goroutines[0] != goroutines[1] {
+			t.Errorf("there are %d goroutines, later %d", goroutines[0], goroutines[1])
 		}
 	})
+}
+
+// goroutinesInBubble returns the number of goroutines in the caller's synctest bubble.
+func goroutinesInBubble(t *testing.T) int {
+	stacks := make([]byte, 1<<20)
+	own := string(stacks[:runtime.Stack(stacks, false)])
+	header, _, _ := strings.Cut(own, "\n")
+	_, bubble, ok := strings.Cut(header, ", synctest bubble ")
+	if !ok {
+		t.Fatalf("no bubble in %q", header)
+	}
+	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), ", synctest bubble "+bubble+"\n")
 }
 
 // Rand and Rate reach the delays.
