@@ -165,6 +165,9 @@ func slowFirst(given []time.Duration, from, interval time.Duration, burst int) t
 // Long queues of all kinds return the first free instant. The work grows with the
 // logarithm of the queue's length.
 func TestBookingCostIsLogarithmic(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long, and runs in one goroutine")
+	}
 	for _, burst := range []int{1, 2, 10, 1000} {
 		for name, from := range map[string]func(*rand.Rand, int) int{
 			"at once":        func(*rand.Rand, int) int { return 10 },

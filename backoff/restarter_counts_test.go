@@ -210,6 +210,9 @@ func TestImpossibleRuleStatesAreRefused(t *testing.T) {
 
 // The memory of a key is bounded for all rules and exits. -v prints it.
 func TestMemoryOfAKeyIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long, and runs in one goroutine")
+	}
 	c := fakeClock()
 	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, History: backoff.MaxHistory})
 	var p backoff.ExitPolicy

@@ -39,6 +39,9 @@ func (b *bench) goOn(q *exitLog[string]) (*bench, *exitLog[string]) {
 // A position contains the containers that the runtime lists. A look that does not show
 // a container removes it.
 func TestPositionForgetsGoneContainers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long, and runs in one goroutine")
+	}
 	b := newBench(t, true)
 	b.relisted("p")
 	q := b.follow(ExitOptions[string]{})

@@ -192,6 +192,9 @@ func TestPositionIsValidated(t *testing.T) {
 
 // A position has at most 1048576 exits and containers.
 func TestPositionIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long, and runs in one goroutine")
+	}
 	const most = 1 << 20
 	p := pleg.ExitPosition[string]{Due: slices.Repeat([]pleg.Exit[string]{{Source: pleg.ExitInferred}}, most+1)}
 	equal(t, "error of the largest", pleg.ExitPosition[string]{Due: p.Due[:most]}.Validate(), nil)

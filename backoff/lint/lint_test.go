@@ -56,6 +56,9 @@ func vocabulary() (rules []backoff.Rule) {
 // Check reports a rule as unreachable exactly if no exit reaches it, in every policy of
 // two rules of the vocabulary, and of three rules of a part of it.
 func TestUnreachableIsExact(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long, and runs in one goroutine")
+	}
 	exits, attempts := worldExits()
 	words := vocabulary()
 	policies, unreachable := 0, 0
@@ -107,6 +110,9 @@ func TestUnreachableIsExact(t *testing.T) {
 
 // Check reports a limit exactly if no history of a few runs uses it up on a Restarter.
 func TestUnusedLimitsAreExact(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long, and runs in one goroutine")
+	}
 	tried, reported := 0, 0
 	for _, delay := range []*backoff.Policy{nil, {Initial: time.Second, Max: time.Second}, {Initial: time.Second, Max: 8 * time.Second}, {Initial: time.Second, Max: 8 * time.Second, ResetAfter: 1},
 		{Initial: 2 * time.Second, Max: 2 * time.Second, FreeFailures: 2}, {Initial: 10 * time.Second, Max: 10 * time.Second}} {
@@ -138,6 +144,9 @@ func TestUnusedLimitsAreExact(t *testing.T) {
 // An earlier rule that decides on short runs makes a limit as hard to use up as a
 // condition for longer runs. Other earlier rules never make a reported limit usable.
 func TestUnusedLimitsAfterAnotherRule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long, and runs in one goroutine")
+	}
 	one := func(r backoff.Rule) backoff.Rule {
 		r.Action = backoff.ActionRestart
 		return r

@@ -132,6 +132,9 @@ func (x *indexTexts) longest(parallelism, each, failures, indexes int) (longest 
 }
 
 func TestIndexBytesAgreeWithModel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long, and runs in one goroutine")
+	}
 	jobs, failing := 0, 0
 	check := func(x *indexTexts, n, parallelism, perIndex, failures, indexes int32, failIndex bool) {
 		s := batch.JobSpec{CompletionMode: batch.IndexedCompletion, Completions: &n, Parallelism: &parallelism, BackoffLimit: &failures}

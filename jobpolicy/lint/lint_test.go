@@ -192,6 +192,9 @@ func checkFinding(t *rapid.T, s *batch.JobSpec, f lint.Finding) {
 
 // Check reads only part of a policy that is too large for Validate.
 func TestWorkIsBoundedForHugePolicies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long, and runs in one goroutine")
+	}
 	s := &batch.JobSpec{}
 	s.PodFailurePolicy = &batch.PodFailurePolicy{}
 	for i := range 100_000 {

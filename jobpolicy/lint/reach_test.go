@@ -183,6 +183,9 @@ func TestReachIsExact(t *testing.T) {
 
 // All pairs of rules of the small model.
 func TestReachOfPairs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long, and runs in one goroutine")
+	}
 	containers := []string{"a", "b"}
 	pods := append(world(containers...), world("a", "injected")...)
 	pairs, unreachable := 0, 0
