@@ -31,18 +31,24 @@ func lookPath(name, dir string, env []string) (string, error) {
 	case strings.Contains(name, "/"):
 		return name, executable(name, dir)
 	}
+	// A folder that cannot be searched, and an entry that is a folder or cannot be
+	// examined, are skipped. A file without execute permission is reported only if no
+	// later folder has the program.
 	var failure error
 	for _, folder := range filepath.SplitList(lookupEnv(env, "PATH")) {
 		path := filepath.Join(folder, name)
 		if folder == "" {
 			path = "./" + name
 		}
-		err := executable(path, dir)
-		if err == nil {
+		info, err := os.Stat(within(dir, path))
+		if err != nil || info.IsDir() {
+			continue
+		}
+		if info.Mode()&0o111 != 0 {
 			return path, nil
 		}
-		if start, ok := err.(*StartError); ok && start.Code == cannotRun && failure == nil {
-			failure = err
+		if failure == nil {
+			failure = &StartError{Code: cannotRun, text: path + ": " + syscall.EACCES.Error()}
 		}
 	}
 	if failure != nil {
@@ -57,11 +63,7 @@ func lookPath(name, dir string, env []string) (string, error) {
 
 // executable returns an error if path, relative to dir, is not a program.
 func executable(path, dir string) error {
-	seen := path
-	if dir != "" && !filepath.IsAbs(path) {
-		seen = filepath.Join(dir, path)
-	}
-	info, err := os.Stat(seen)
+	info, err := os.Stat(within(dir, path))
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return &StartError{Code: notFound, text: path + ": " + reason(err, nil)}
@@ -73,6 +75,14 @@ func executable(path, dir string) error {
 		return &StartError{Code: cannotRun, text: path + ": " + syscall.EACCES.Error()}
 	}
 	return nil
+}
+
+// within returns the path as seen from outside dir.
+func within(dir, path string) string {
+	if dir == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
 }
 
 // reason returns the innermost text of a file error, without the path.

@@ -5,10 +5,12 @@ package process
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -124,9 +126,8 @@ func TestExitsAreReportedAsByAShell(t *testing.T) {
 		{"kill -TERM $$", 143, syscall.SIGTERM},
 		{"kill -KILL $$", 137, syscall.SIGKILL},
 	} {
-		began := time.Now()
 		e, _ := run(t, "sh", "-c", tt.script)
-		if e.Code != tt.code || e.Signal != tt.signal || e.At.Before(began) {
+		if e.Code != tt.code || e.Signal != tt.signal || e.At.IsZero() {
 			t.Errorf("%s: %+v", tt.script, e)
 		}
 	}
@@ -155,6 +156,11 @@ func TestStartErrorsAreThoseOfAShell(t *testing.T) {
 	}
 	plain, binary := file("plain", "echo", 0o644), file("binary", "\x01\x02", 0o755)
 	lost := file("lost", "#!/no/such/interpreter\n", 0o755)
+	// A link to itself cannot be examined, not even by root.
+	locked, loop := filepath.Join(dir, "locked"), filepath.Join(dir, "loop")
+	if err := errors.Join(os.Mkdir(locked, 0), os.Symlink("loop", loop)); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		cmd  Command
 		code int
@@ -170,6 +176,11 @@ func TestStartErrorsAreThoseOfAShell(t *testing.T) {
 		{Command{Args: []string{binary}}, 126, binary + ": exec format error"},
 		{Command{Args: []string{lost}}, 127, lost + ": no such file or directory"},
 		{Command{Args: []string{"plain"}, Env: []string{"PATH=" + dir}}, 126, plain + ": permission denied"},
+		{Command{Args: []string{"plain"}, Env: []string{"PATH=" + locked + ":" + dir}}, 126, plain + ": permission denied"},
+		{Command{Args: []string{"missing"}, Env: []string{"PATH=" + locked + ":" + dir + ":" + plain}}, 127, "missing: command not found"},
+		{Command{Args: []string{"locked"}, Env: []string{"PATH=" + dir}}, 127, "locked: command not found"},
+		{Command{Args: []string{"loop"}, Env: []string{"PATH=" + dir}}, 127, "loop: command not found"},
+		{Command{Args: []string{loop}}, 126, loop + ": too many levels of symbolic links"},
 		{Command{Args: []string{"sh"}, Env: []string{}}, 127, "sh: command not found"},
 		{Command{Args: []string{"true"}, Dir: dir + "/missing"}, 126, "working directory " + dir + "/missing: no such file or directory"},
 		{Command{Args: []string{"true"}, Dir: plain}, 126, "working directory " + plain + ": not a directory"},
@@ -182,6 +193,31 @@ func TestStartErrorsAreThoseOfAShell(t *testing.T) {
 		if !ok || failure.Code != tt.code || failure.Error() != tt.want {
 			t.Errorf("%q: %v, want %d, %s", tt.cmd.Args, err, tt.code, tt.want)
 		}
+	}
+}
+
+// Folders of PATH that have no such program, for whatever reason, hide none of a later one.
+func TestProgramIsFoundInALaterFolder(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for _, err := range []error{
+		os.Mkdir(at("locked"), 0), // root can search it, but it has nothing
+		os.MkdirAll(at("folder/tool"), 0o700),
+		os.Mkdir(at("loop"), 0o700), os.Symlink("tool", at("loop/tool")),
+		os.Mkdir(at("plain"), 0o700), os.WriteFile(at("plain/tool"), nil, 0o600),
+		os.Mkdir(at("found"), 0o700), os.WriteFile(at("found/tool"), []byte("#!/bin/sh\nexit 5\n"), 0o700),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := strings.Join([]string{at("none"), at("locked"), at("folder"), at("loop"), at("plain"), at("found")}, ":")
+	p, err := shared().Start(Command{Args: []string{"tool"}, Env: []string{"PATH=" + path}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := p.Wait(); e.Code != 5 {
+		t.Errorf("%+v", e)
 	}
 }
 
