@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"net"
 	"os"
@@ -389,4 +390,17 @@ func (f *fakeRuntime) GetContainerEvents(_ *cri.GetEventsRequest, s cri.RuntimeS
 		}
 	}
 	return err
+}
+
+// info is the verbose info of a container or sandbox, as containerd words it.
+func (f *fakeRuntime) info(config any) map[string]string {
+	if f.secretive {
+		return map[string]string{"info": `{"pid": 1}`}
+	}
+	env := []string{"PATH=/bin", "KEY=value"}
+	text, err := json.Marshal(map[string]any{"pid": 1, "config": config, "runtimeSpec": map[string]any{"process": map[string]any{"env": env}}})
+	if err != nil {
+		f.t.Error(err)
+	}
+	return map[string]string{"info": string(text)}
 }

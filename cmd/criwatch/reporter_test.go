@@ -11,6 +11,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"pgregory.net/rapid"
 
+	"github.com/restartkit/restart/internal/rapidseed"
 	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/pleg/statuscache"
 )
@@ -286,7 +287,7 @@ func TestReporterReportsEveryExitOnce(t *testing.T) {
 		}
 	})
 	t.Logf("%d merges, %d exits reported by events alone", merges, early)
-	if merges == 0 || early == 0 {
+	if rapidseed.Fixed() && (merges == 0 || early == 0) {
 		t.Error("the model did not do what it is for")
 	}
 }

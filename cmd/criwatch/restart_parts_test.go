@@ -17,6 +17,20 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
+// containerConfig returns the configuration of a container, attempt 0.
+func containerConfig(name string) *cri.ContainerConfig {
+	return &cri.ContainerConfig{
+		Metadata: &cri.ContainerMetadata{Name: name},
+		Image:    &cri.ImageSpec{Image: "image"}, Command: []string{"command"}, Args: []string{"a", "b"},
+		Envs:        []*cri.KeyValue{{Key: "KEY", Value: []byte("value")}},
+		Mounts:      []*cri.Mount{{ContainerPath: "/c", HostPath: "/h", Readonly: true}},
+		Labels:      map[string]string{"label": "l"},
+		Annotations: map[string]string{restartCount: "0", "other": "0"},
+		LogPath:     name + "/0.log",
+		Linux:       &cri.LinuxContainerConfig{SecurityContext: &cri.LinuxContainerSecurityContext{NamespaceOptions: &cri.NamespaceOption{Network: cri.NamespaceMode_NODE}}},
+	}
+}
+
 // A key is its text, with any names, and no two keys have the same text.
 func TestKeysAreToldApartByTheirText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,6 +13,16 @@ import (
 	"github.com/restartkit/restart/cmd/internal/programtest"
 )
 
+// policyOf writes a file for -restart.
+func policyOf(t testing.TB, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
 // All mistakes in a policy are printed at once, with their lines, and no runtime is
 // called.
 func TestBadPolicyIsNamedWithAllItsMistakes(t *testing.T) {

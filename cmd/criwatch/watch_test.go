@@ -2,14 +2,15 @@ package main
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
 
 	"github.com/restartkit/restart/cmd/internal/programtest"
 	"github.com/restartkit/restart/pleg"
@@ -107,55 +108,6 @@ type logBuffer struct{ programtest.Buffer }
 
 // count returns how often the words were written.
 func (b *logBuffer) count(words string) int { return strings.Count(b.String(), words) }
-
-// The log reports every change once: of the stream, and of the runtime.
-func TestEveryTroubleIsLoggedOnce(t *testing.T) {
-	f := newFake(t)
-	conn, err := dial(f.endpoint())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	var log logBuffer
-	_, stop := startWatchTo(t, conn, quick(), &recorder{}, &log)
-	programtest.Eventually(t, "the stream is reported", func() bool { return log.count(`msg="streaming events" relisting=1h0m0s`) == 1 })
-	f.down()
-	programtest.Eventually(t, "its end is reported", func() bool {
-		return log.count(`msg="no event stream" relisting=20ms reason="GetContainerEvents: `) == 1
-	})
-	programtest.Eventually(t, "the silence is reported", func() bool { return log.count(`msg="the runtime does not answer" error="ListContainers: `) == 1 })
-	f.with(func() { f.noStream = true })
-	f.up()
-	programtest.Eventually(t, "the answer is reported", func() bool { return log.count(`msg="the runtime answers again"`) == 1 })
-	time.Sleep(100 * time.Millisecond)
-	stop()
-	if n := log.count("msg="); n != 4 {
-		t.Errorf("%d lines:\n%s", n, &log)
-	}
-
-	var without logBuffer
-	_, stop = startWatchTo(t, conn, quick(), &recorder{}, &without)
-	programtest.Eventually(t, "the lack of a stream is reported", func() bool { return without.count(`msg="no event stream"`) == 1 })
-	time.Sleep(100 * time.Millisecond)
-	stop()
-	if n := without.count("msg="); n != 1 || without.count("the runtime has no event stream") != 1 {
-		t.Errorf("%d lines:\n%s", n, &without)
-	}
-}
-
-// With a stream and nothing happening, nothing is asked of the runtime.
-func TestIdleWatchAsksNothing(t *testing.T) {
-	f := newFake(t)
-	f.runPod("a")
-	f.start("a", "a1")
-	w, _, _ := startWatch(t, f.endpoint(), quick())
-	streams(t, f, w)
-	programtest.Eventually(t, "no list in ten short periods", func() bool { // the last one may be under way
-		before := f.count("ListContainers")
-		time.Sleep(200 * time.Millisecond)
-		return f.count("ListContainers") == before
-	})
-}
 
 // A container that comes after a list, and is gone before the next, but was in the
 // status between them, does not stay in the cache.
@@ -302,15 +254,81 @@ func TestStuckOutputLosesNoExit(t *testing.T) {
 	}
 }
 
+// inWatch calls do in a bubble of synctest, where a watch over a runtime without a
+// socket runs until do returns. The bubble fails the test if a goroutine of the watch
+// does not end.
+func inWatch(t *testing.T, f func(*fakeRuntime), o *options, do func(*testing.T, *fakeRuntime, *watch, *logBuffer)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		runtime, log := fakeAt(t, ""), &logBuffer{}
+		defer runtime.down()
+		f(runtime)
+		conn, err := dial("passthrough:///fake", grpc.WithContextDialer(runtime.connect))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		w, stop := startWatchTo(t, conn, o, &recorder{}, log)
+		defer stop()
+		do(t, runtime, w, log)
+	})
+}
+
+// The log reports every change once: of the stream, and of the runtime.
+func TestEveryTroubleIsLoggedOnce(t *testing.T) {
+	says := func(t *testing.T, log *logBuffer, lines ...string) {
+		t.Helper()
+		time.Sleep(30 * time.Second)
+		for _, want := range lines {
+			if log.count(want) != 1 {
+				t.Errorf("not once: %s", want)
+			}
+		}
+		if n := log.count("msg="); n != len(lines) || t.Failed() {
+			t.Fatalf("%d lines, want %d:\n%s", n, len(lines), log)
+		}
+	}
+	o := &options{relist: time.Second, evented: time.Hour}
+	lines := []string{`msg="streaming events" relisting=1h0m0s`}
+	inWatch(t, func(*fakeRuntime) {}, o, func(t *testing.T, f *fakeRuntime, _ *watch, log *logBuffer) {
+		says(t, log, lines...)
+		f.down()
+		lines = append(lines, `msg="no event stream" relisting=1s reason="GetContainerEvents: `, `msg="the runtime does not answer" error="ListContainers: `)
+		says(t, log, lines...)
+		f.with(func() { f.noStream = true })
+		f.up()
+		lines = append(lines, `msg="the runtime answers again"`)
+		says(t, log, lines...)
+	})
+	inWatch(t, func(f *fakeRuntime) { f.noStream = true }, o, func(t *testing.T, _ *fakeRuntime, _ *watch, log *logBuffer) {
+		says(t, log, `msg="no event stream" relisting=1s reason="GetContainerEvents: pleg: the runtime has no event stream`)
+	})
+}
+
+// With a stream and nothing happening, nothing is asked of the runtime.
+func TestIdleWatchAsksNothing(t *testing.T) {
+	pod := func(f *fakeRuntime) {
+		f.runPod("a")
+		f.start("a", "a1")
+	}
+	inWatch(t, pod, quick(), func(t *testing.T, f *fakeRuntime, w *watch, _ *logBuffer) {
+		time.Sleep(time.Minute)
+		before := f.count("ListContainers")
+		time.Sleep(50 * time.Minute) // the next full list comes after an hour
+		if n := f.count("ListContainers"); n != before || before == 0 || !w.gen.Stats().Streaming {
+			t.Errorf("%d lists, then %d", before, n)
+		}
+	})
+}
+
 // Nothing outlives a watch.
 func TestWatchLeavesNoGoroutine(t *testing.T) {
-	f := newFake(t)
-	f.runPod("a")
-	before := runtime.NumGoroutine()
 	for _, o := range []*options{quick(), {relist: time.Millisecond, evented: time.Hour, poll: true, stats: time.Millisecond}} {
-		_, r, stop := startWatch(t, f.endpoint(), o)
-		programtest.Eventually(t, "the pod is reported", func() bool { return r.has("a", pleg.ContainerStarted) })
-		stop()
+		inWatch(t, func(f *fakeRuntime) { f.runPod("a") }, o, func(t *testing.T, _ *fakeRuntime, w *watch, _ *logBuffer) {
+			time.Sleep(time.Second)
+			if w.cache.Len() != 1 {
+				t.Errorf("%d pods", w.cache.Len())
+			}
+		})
 	}
-	programtest.Eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= before })
 }

@@ -1,3 +1,5 @@
+//go:build long
+
 package main
 
 import (
@@ -21,16 +23,6 @@ import (
 
 	"github.com/restartkit/restart/cmd/internal/programtest"
 )
-
-// policyOf writes a file for -restart.
-func policyOf(t testing.TB, text string) string {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "policy.yaml")
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return name
-}
 
 // brief is a policy with short delays.
 const brief = "containers: [{curve: {initial: 30ms, max: 30ms}}]"

@@ -1,14 +1,12 @@
+//go:build long
+
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"slices"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -16,8 +14,6 @@ import (
 	"github.com/restartkit/restart/cmd/internal/programtest"
 	"github.com/restartkit/restart/pleg"
 )
-
-func TestMain(m *testing.M) { programtest.Main(m, main) }
 
 func kill(t testing.TB, pid int) {
 	t.Helper()
@@ -114,71 +110,6 @@ func TestIntegrationRuntimeRestarts(t *testing.T) {
 	t.Logf("%+v", r.last.stats)
 }
 
-// A child is the program as a process of its own, its output parsed.
-type child struct {
-	*programtest.Program
-
-	mu    sync.Mutex
-	part  []byte // of a line that is still to come
-	lines []childLine
-}
-
-// A childLine is a line and when it was read.
-type childLine struct {
-	jsonLine
-	read time.Time
-}
-
-func startChild(t testing.TB, args ...string) *child {
-	t.Helper()
-	c := &child{Program: programtest.New(t, append([]string{"-format", "json"}, args...)...)}
-	c.Stdout = c
-	c.Start()
-	return c
-}
-
-// Write takes what the program writes.
-func (c *child) Write(text []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.part = append(c.part, text...)
-	for {
-		line, rest, whole := bytes.Cut(c.part, []byte("\n"))
-		if !whole {
-			return len(text), nil
-		}
-		l := childLine{read: time.Now()}
-		if err := json.Unmarshal(line, &l.jsonLine); err != nil {
-			return 0, fmt.Errorf("%q: %w", line, err)
-		}
-		c.part, c.lines = rest, append(c.lines, l)
-	}
-}
-
-// of returns the lines of an event of a container.
-func (c *child) of(container string, event pleg.EventType) (list []childLine) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, l := range c.lines {
-		if l.Type == event && l.Container != nil && l.Container.ID == container {
-			list = append(list, l)
-		}
-	}
-	return list
-}
-
-// reported reports whether an event of each of the containers was.
-func (c *child) reported(event pleg.EventType, containers []string) bool {
-	return !slices.ContainsFunc(containers, func(id string) bool { return len(c.of(id, event)) == 0 })
-}
-
-// end sends a signal and returns how the process ended, in words.
-func (c *child) end(s syscall.Signal) string {
-	c.Signal(s)
-	c.Wait()
-	return c.ProcessState.String()
-}
-
 // Our own process is killed while a container runs; the container exits; we
 // start again (KEP-3386, "ability of the Kubelet to recover the latest state of a
 // container after a restart").
@@ -215,4 +146,9 @@ func TestIntegrationOwnRestart(t *testing.T) {
 	if last := second.lines[len(second.lines)-1]; last.Type != "Stats" {
 		t.Errorf("the last line is a %s", last.Type)
 	}
+}
+
+// reported reports whether an event of each of the containers was.
+func (c *child) reported(event pleg.EventType, containers []string) bool {
+	return !slices.ContainsFunc(containers, func(id string) bool { return len(c.of(id, event)) == 0 })
 }

@@ -1,8 +1,12 @@
+//go:build long
+
 package main
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -196,4 +200,57 @@ func stallStream(t *testing.T, d *kubelet) (unstall func()) {
 	unstall = sync.OnceFunc(func() { conn.Close() })
 	t.Cleanup(unstall)
 	return unstall
+}
+
+// A tally is a second reader of the generator's events, as they come: a reporter
+// would drop what is reported twice.
+type tally struct {
+	events map[string][]pleg.EventType // by container
+	merged map[string]bool             // pods that a PodSync reported
+	done   chan struct{}               // closed when all of it is there
+}
+
+// startTally reads until the watch has ended.
+func startTally(w *watch) *tally {
+	y := &tally{events: map[string][]pleg.EventType{}, merged: map[string]bool{}, done: make(chan struct{})}
+	go func() {
+		defer close(y.done)
+		for e := range w.gen.Events(context.Background()) {
+			if e.Type == pleg.PodSync {
+				y.merged[e.Pod] = true
+			} else {
+				y.events[e.Container] = append(y.events[e.Container], e.Type)
+			}
+		}
+	}()
+	return y
+}
+
+// check compares what the generator reported with what was done: no start, exit or
+// removal twice, nothing after a removal, and, but for pods that a PodSync reported
+// of, every exit and removal.
+func (y *tally) check(t checker, r *recorder, done map[string]fate) {
+	t.Helper()
+	<-y.done
+	for id, events := range y.events {
+		for i, e := range events[1:] {
+			if slices.Index(lifeOrder, e) <= slices.Index(lifeOrder, events[i]) {
+				t.Errorf("%s: the generator reported %v", id, events)
+			}
+		}
+	}
+	whole := 0
+	for id, f := range done {
+		if lines := r.of(id); len(lines) == 0 || y.merged[lines[0].pod] || y.merged[""] {
+			continue
+		}
+		whole++
+		if got := slices.Contains(y.events[id], pleg.ContainerDied); got != (f.exited || f.removed) {
+			t.Errorf("%s: exited %v, but the generator reported %v", id, f.exited || f.removed, y.events[id])
+		}
+		if got := slices.Contains(y.events[id], pleg.ContainerRemoved); got != f.removed {
+			t.Errorf("%s: removed %v, but the generator reported %v", id, f.removed, y.events[id])
+		}
+	}
+	t.Logf("%d of %d fates reported by the generator without a PodSync", whole, len(done))
 }

@@ -1,8 +1,9 @@
+//go:build long
+
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,33 +13,6 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
-
-// info is the verbose info of a container or sandbox, as containerd words it.
-func (f *fakeRuntime) info(config any) map[string]string {
-	if f.secretive {
-		return map[string]string{"info": `{"pid": 1}`}
-	}
-	env := []string{"PATH=/bin", "KEY=value"}
-	text, err := json.Marshal(map[string]any{"pid": 1, "config": config, "runtimeSpec": map[string]any{"process": map[string]any{"env": env}}})
-	if err != nil {
-		f.t.Error(err)
-	}
-	return map[string]string{"info": string(text)}
-}
-
-// containerConfig returns the configuration of a container, attempt 0.
-func containerConfig(name string) *cri.ContainerConfig {
-	return &cri.ContainerConfig{
-		Metadata: &cri.ContainerMetadata{Name: name},
-		Image:    &cri.ImageSpec{Image: "image"}, Command: []string{"command"}, Args: []string{"a", "b"},
-		Envs:        []*cri.KeyValue{{Key: "KEY", Value: []byte("value")}},
-		Mounts:      []*cri.Mount{{ContainerPath: "/c", HostPath: "/h", Readonly: true}},
-		Labels:      map[string]string{"label": "l"},
-		Annotations: map[string]string{restartCount: "0", "other": "0"},
-		LogPath:     name + "/0.log",
-		Linux:       &cri.LinuxContainerConfig{SecurityContext: &cri.LinuxContainerSecurityContext{NamespaceOptions: &cri.NamespaceOption{Network: cri.NamespaceMode_NODE}}},
-	}
-}
 
 // run creates and starts a container, as a kubelet does.
 func (f *fakeRuntime) run(pod string, config *cri.ContainerConfig) (id string) {
