@@ -1,3 +1,5 @@
+//go:build long
+
 package main
 
 import (
@@ -12,7 +14,6 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/cmd/internal/programtest"
 )
 
 // readLog returns the times that commands have written into a file with
@@ -168,33 +169,4 @@ commands:
 		t.Fatalf("the fourth of the decisions %q does not start the curve over", got)
 	}
 	p.Eventually("a short run after it", func() bool { return slices.Contains(decisions()[4:], "after 40ms (failure 2 in a row)") })
-}
-
-// SIGHUP ends the waits, however long they are, and keeps the count of failures;
-// under nohup, which has programs ignore it, too.
-func TestSIGHUPEndsTheWaits(t *testing.T) {
-	t.Parallel()
-	for _, nohup := range []bool{false, true} {
-		dir := t.TempDir()
-		config := file(t, dir, "c.yaml", `
-commands:
-- name: sh
-  command: [sh, -c, "exit 1"]
-  curve: {initial: 24h, max: 240h}
-`)
-		p := programtest.New(t, "-explain", "-f", config)
-		if nohup {
-			p.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`, p.Path}, p.Args[1:]...)
-			p.Path = "/bin/sh"
-		}
-		p.Start()
-		for i := range 3 {
-			p.Out.Says("CrashLoopBackOff", i+1)
-			p.Signal(syscall.SIGHUP)
-			p.Out.Says("Running", i+2)
-		}
-		p.Eventually("failure 4", func() bool { return strings.Contains(p.Err.String(), "after 192h0m0s (failure 4 in a row)") })
-		p.Signal(syscall.SIGTERM)
-		p.Done(143)
-	}
 }
