@@ -68,12 +68,6 @@ func newGate(t *testing.T) gate {
 
 func (g gate) open(t *testing.T) { programtest.WriteFile(t, "", g.file, "", 0o600) }
 
-func (g gate) close(t *testing.T) {
-	if err := os.Remove(g.file); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // job is a manifest of n indexes at once that all run the same sh program.
 func job(n int, grace int, script string) string {
 	return fmt.Sprintf(`

@@ -1,3 +1,5 @@
+//go:build long
+
 package main
 
 import (
@@ -51,7 +53,7 @@ func runTrueJob(b *testing.B, processes, parallelism int, args ...string) time.D
 // than twice as long. The Job should take half as long as xargs, on a machine that has
 // nothing else to do.
 //
-//	go -C cmd test ./runjob -run '^$' -bench State -benchtime 5x
+//	go -C cmd test -tags long ./runjob -run '^$' -bench State -benchtime 5x
 func BenchmarkJobWithState(b *testing.B) {
 	const processes, parallelism = 2000, 8
 	var xargs, without, with time.Duration
@@ -79,7 +81,7 @@ func BenchmarkJobWithState(b *testing.B) {
 // Job, and in a plain loop that starts them and waits for them. It prints the seconds
 // that both took, and fails if the Job took more than 1.5 times as long.
 //
-//	go -C cmd test ./runjob -run '^$' -bench Loop -benchtime 3x
+//	go -C cmd test -tags long ./runjob -run '^$' -bench Loop -benchtime 3x
 func BenchmarkJobAgainstALoop(b *testing.B) {
 	const processes, parallelism = 10_000, 50
 	var loop, job time.Duration

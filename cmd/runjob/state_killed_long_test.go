@@ -1,3 +1,5 @@
+//go:build long
+
 package main
 
 import (
@@ -259,5 +261,11 @@ spec:
 	p.Done(exitFailed)
 	if n := lines(dir + "/log"); n < 20 || n > 20+kills || !strings.Contains(p.Out.String(), "BackoffLimitExceeded") {
 		t.Errorf("%d restarts:\n%s", n, p.Out.String())
+	}
+}
+
+func (g gate) close(t *testing.T) {
+	if err := os.Remove(g.file); err != nil {
+		t.Fatal(err)
 	}
 }
