@@ -3,86 +3,42 @@ package main
 import (
 	"context"
 	"io"
-	"maps"
-	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/restartkit/restart/cmd/internal/programtest"
 )
 
 func TestMain(m *testing.M) { programtest.Main(m, main) }
 
-// files are what the page is made of.
-var files = []string{"examples.json", "index.html", "playground.bin", "playground.js", "style.css", "wasm_exec.js", "worker.js"}
-
-// The program serves the page on this machine until it is interrupted, then it ends at
-// once.
-func TestPageIsServedUntilInterrupted(t *testing.T) {
-	p := programtest.New(t, "-addr", "127.0.0.1:0")
-	p.Start()
-	p.Out.Says("http://127.0.0.1:", 1)
-	address, _, _ := strings.Cut(p.Out.String(), "\n")
-	for _, name := range append(files, "") {
-		answer, err := http.Get(address + name)
-		if err != nil {
-			t.Fatal(err)
+// The files of a page are served, and nothing else.
+func TestFilesOfAPageAreServed(t *testing.T) {
+	page := site{"index.html": []byte("<title>page</title>"), "style.css": []byte("a {}")}
+	for _, tt := range []struct {
+		method, path string
+		code         int
+		body         string
+	}{
+		{"GET", "/", 200, "<title>page</title>"},
+		{"GET", "/index.html", 200, "<title>page</title>"},
+		{"GET", "/style.css", 200, "a {}"},
+		{"HEAD", "/style.css", 200, ""},
+		{"GET", "/other", 404, "404 page not found\n"},
+		{"GET", "/static/index.html", 404, "404 page not found\n"},
+		{"GET", "/..%2fmain.go", 404, "404 page not found\n"},
+		{"POST", "/", 405, "only GET and HEAD are allowed\n"},
+	} {
+		answer := httptest.NewRecorder()
+		page.ServeHTTP(answer, httptest.NewRequest(tt.method, tt.path, nil))
+		if answer.Code != tt.code || answer.Body.String() != tt.body {
+			t.Errorf("%s %s: %d, %q", tt.method, tt.path, answer.Code, answer.Body)
 		}
-		content, err := io.ReadAll(answer.Body)
-		answer.Body.Close()
-		if err != nil || answer.StatusCode != http.StatusOK || len(content) < 1000 {
-			t.Errorf("%q: %v %s, %d bytes", name, err, answer.Status, len(content))
+		if h := answer.Header(); tt.code == 200 && (h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Content-Type") == "") {
+			t.Errorf("%s: %v", tt.path, h)
 		}
-		if answer.Header.Get("X-Content-Type-Options") != "nosniff" || answer.Header.Get("Content-Type") == "" {
-			t.Errorf("%q: %v", name, answer.Header)
-		}
-	}
-	for name, want := range map[string]int{"other": 404, "static/index.html": 404, "..%2fmain.go": 404, "../main.go": 404} {
-		answer, err := http.Get(address + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer.Body.Close()
-		if answer.StatusCode != want {
-			t.Errorf("%s: %s", name, answer.Status)
-		}
-	}
-	answer, err := http.Post(address, "text/plain", strings.NewReader("x"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer.Body.Close()
-	if answer.StatusCode != http.StatusMethodNotAllowed {
-		t.Errorf("POST: %s", answer.Status)
-	}
-	p.Signal(syscall.SIGINT)
-	p.Done(exitOK)
-}
-
-func TestFilesAreWritten(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "new", "public")
-	p := programtest.New(t, "-o", folder)
-	p.Start()
-	p.Done(exitOK)
-	written, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, f := range written {
-		names = append(names, f.Name())
-	}
-	if diff := cmp.Diff(files, names); diff != "" {
-		t.Error(diff)
-	}
-	if out := p.Out.String(); strings.Count(out, "\n") != len(files)+1 || !strings.Contains(out, "compressed, in "+folder) {
-		t.Error(out)
 	}
 }
 
@@ -163,23 +119,6 @@ func TestBuildNeedsTheSource(t *testing.T) {
 	cancel()
 	if _, err := build(ended); err == nil {
 		t.Error("built after an interruption")
-	}
-}
-
-// The page is small enough to be loaded over a slow line: 1.6 MB, compressed.
-func TestPageIsSmall(t *testing.T) {
-	begun := time.Now()
-	s, err := build(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	total := 0
-	for _, name := range slices.Sorted(maps.Keys(s)) {
-		total += compressed(s[name])
-	}
-	t.Logf("%d bytes, compressed; built in %v", total, time.Since(begun).Round(time.Millisecond))
-	if total > 1_600_000 {
-		t.Errorf("%d bytes", total)
 	}
 }
 

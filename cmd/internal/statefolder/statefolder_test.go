@@ -48,8 +48,8 @@ func listing(dir string) string {
 	return fmt.Sprint(entries)
 }
 
-// A folder has one user at a time; one that is just ending is waited for, and so is
-// what guards its processes.
+// A folder has one user at a time, and what guards the processes of the last one is
+// waited for.
 func TestOneUserAtATime(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	first, err := Open(dir, "test", "state.json")
@@ -57,10 +57,10 @@ func TestOneUserAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, dir, dir+" is in use by another run")
-	time.AfterFunc(lockWait/10, func() { first.lock.Close() })
+	first.lock.Close()
 	inherited := first.Guard
 	released := make(chan struct{})
-	time.AfterFunc(2*lockWait, func() {
+	time.AfterFunc(lockWait/10, func() { // guardWait is much longer
 		close(released)
 		inherited.Close()
 	})

@@ -100,7 +100,7 @@ func anyJob() *rapid.Generator[string] {
 // succeeded.
 func TestOnePodIsJudgedAsByTheEngine(t *testing.T) {
 	judgements := make(map[string]int)
-	checkUntilCounted(t, judgements, []string{"the Job fails", "the index fails", "goes on"}, func(t *rapid.T) {
+	checkCounted(t, judgements, []string{"the Job fails", "the index fails", "goes on"}, func(t *rapid.T) {
 		m, wrong := read(anyJob().Draw(t, "job"), "")
 		if m == nil {
 			t.Fatal(wrong)
