@@ -12,6 +12,7 @@
 package statefolder
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -243,9 +244,13 @@ func (f *Folder) Read(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, Largest+1))
+	tooLarge := fmt.Errorf("%s is larger than %d bytes", f.Path(name), Largest)
+	if info, err := file.Stat(); err != nil || info.Size() > Largest {
+		return nil, cmp.Or(err, tooLarge)
+	}
+	text, err := io.ReadAll(io.LimitReader(file, Largest+1)) // it may be growing
 	if err == nil && len(text) > Largest {
-		err = fmt.Errorf("%s is larger than %d bytes", f.Path(name), Largest)
+		err = tooLarge
 	}
 	return text, err
 }
