@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -89,47 +90,101 @@ var (
 	varies = regexp.MustCompile(`\d{4}-\d\d-\d\dT|\d\d:\d\d:\d\d|\d+\.\d{3}s|\bin \d+(?:\.\d)?s|\b\d+s ago| {2,}`)
 )
 
-// Every command in the documents runs and prints what stands below it, or is listed as
-// one that others run. Each block is typed into one shell, in folders that look like the
-// repository. Times, and the width of columns that depends on them, may differ; so may
-// the order of lines, as that of pods that fail at once does.
+// slow are the commands that wait, for delays or the end of -for. What they print depends
+// on how fast processes run, so only long tests type them.
+var slow = []string{
+	"go -C cmd run ./runjob testdata/quickstart.yaml",
+	"go -C cmd run ./runjob -events run.jsonl testdata/quickstart.yaml",
+	"go -C cmd run ./runjob -backoff 400ms -timeline ../docs/runjob.svg testdata/nightly.yaml",
+	"TRAINER_RUNS=$(mktemp) go -C cmd run ./supervise -for 20s -explain -f testdata/supervise/rules.yaml",
+	"go -C cmd run ./supervise -for 20s -- sh testdata/flaky.sh",
+}
+
+// Every command in the documents runs and prints what stands below it, is slow, or is
+// listed as one that others run. Each block is typed into one shell, in folders that look
+// like the repository. Times, and the width of columns that depends on them, may differ;
+// so may the order of lines, as that of pods that fail at once does.
 func TestDocumentedCommandsPrintWhatStandsBelow(t *testing.T) {
-	programs := t.TempDir()
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", programs+"/", "./runjob", "./supervise", "./crashcurve", "./criwatch", "./playground").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	all := documented(t)
+	seen := make(map[string]bool)
+	for _, b := range all {
+		for _, command := range b.commands {
+			seen[command] = true
+		}
 	}
-	seen, blocks := map[string]bool{}, 0
+	for _, command := range append(slices.Collect(maps.Keys(elsewhere)), slow...) {
+		if !seen[command] {
+			t.Errorf("listed, but in no document: %s", command)
+		}
+	}
+	runBlocks(t, all, false)
+}
+
+// documentedBlock is a block of commands in a document.
+type documentedBlock struct {
+	page     string
+	commands []string
+	below    string // the output that stands below it
+}
+
+// here returns the commands that run here, and whether one of them is slow.
+func (b documentedBlock) here() (commands []string, isSlow bool) {
+	for _, command := range b.commands {
+		if elsewhere[command] == "" {
+			commands = append(commands, command)
+			isSlow = isSlow || slices.Contains(slow, command)
+		}
+	}
+	return commands, isSlow
+}
+
+// documented returns all blocks of the documents.
+func documented(t *testing.T) (all []documentedBlock) {
+	t.Helper()
 	for _, page := range documents {
 		text, err := os.ReadFile(filepath.Join("..", page))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, b := range block.FindAllStringSubmatch(string(text), -1) {
-			var commands []string
-			for command := range strings.Lines(b[1]) {
-				command = strings.TrimSuffix(command, "\n")
-				seen[command] = true
-				if elsewhere[command] == "" {
-					commands = append(commands, command)
-				}
-			}
-			if len(commands) == 0 {
-				continue
-			}
-			blocks++
-			t.Run(fmt.Sprintf("%s %s", page, commands[0]), func(t *testing.T) {
-				t.Parallel()
-				runBlock(t, programs, commands, b[2])
-			})
+			all = append(all, documentedBlock{page, strings.Split(strings.TrimSuffix(b[1], "\n"), "\n"), b[2]})
 		}
 	}
-	for command := range elsewhere {
-		if !seen[command] {
-			t.Errorf("listed, but in no document: %s", command)
+	return all
+}
+
+// runBlocks builds the programs of the slow blocks, or of the others, and runs them.
+func runBlocks(t *testing.T, all []documentedBlock, wantSlow bool) {
+	t.Helper()
+	type test struct {
+		commands    []string
+		page, below string
+	}
+	var tests []test
+	build := []string{"build", "-buildvcs=false", "-o", t.TempDir() + "/"}
+	for _, b := range all {
+		commands, isSlow := b.here()
+		if len(commands) == 0 || isSlow != wantSlow {
+			continue
+		}
+		tests = append(tests, test{commands, b.page, b.below})
+		for _, command := range commands {
+			if m := hereIn.FindStringSubmatch(command); m != nil && !slices.Contains(build, "./"+m[1]) {
+				build = append(build, "./"+m[1])
+			}
 		}
 	}
-	if blocks < 9 {
-		t.Errorf("only %d blocks were found", blocks)
+	if len(tests) < 4 {
+		t.Fatalf("only %d blocks were found", len(tests))
+	}
+	if out, err := exec.Command("go", build...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprintf("%s %s", tt.page, tt.commands[0]), func(t *testing.T) {
+			t.Parallel()
+			runBlock(t, strings.TrimSuffix(build[3], "/"), tt.commands, tt.below)
+		})
 	}
 }
 
