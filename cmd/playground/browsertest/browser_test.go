@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -28,7 +29,7 @@ const patience = 10 * time.Minute
 
 var (
 	address string          // of the page
-	runjob  string          // path of the program
+	folder  string          // of the programs that are built, removed after the tests
 	browser context.Context // one for all tests
 )
 
@@ -55,22 +56,27 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// withPage builds the programs, serves the page, and runs the tests.
+// built builds a program of the module cmd, and returns its path.
+func built(program string) (path string, err error) {
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", folder, "./"+program)
+	build.Dir = "../.."
+	if said, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", program, err, said)
+	}
+	return filepath.Join(folder, program), nil
+}
+
+// withPage builds the page, serves it, and runs the tests.
 func withPage(test func() int) (code int, err error) {
-	folder, err := os.MkdirTemp("", "browsertest-")
-	if err != nil {
+	if folder, err = os.MkdirTemp("", "browsertest-"); err != nil {
 		return 0, err
 	}
 	defer os.RemoveAll(folder)
-	for _, program := range []string{"playground", "runjob"} {
-		build := exec.Command("go", "build", "-buildvcs=false", "-o", folder, "./"+program)
-		build.Dir = "../.."
-		if said, err := build.CombinedOutput(); err != nil {
-			return 0, fmt.Errorf("%s: %w\n%s", program, err, said)
-		}
+	playground, err := built("playground")
+	if err != nil {
+		return 0, err
 	}
-	runjob = filepath.Join(folder, "runjob")
-	server := exec.Command(filepath.Join(folder, "playground"), "-addr", "127.0.0.1:0")
+	server := exec.Command(playground, "-addr", "127.0.0.1:0")
 	server.Stderr = os.Stderr
 	out, err := server.StdoutPipe()
 	if err == nil {
@@ -194,20 +200,14 @@ func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// result returns the value of an action.
-func result[T any](p *tab, action chromedp.Action[T]) T {
+// eval returns the value of an expression.
+func eval[T any](p *tab, expression string, args ...any) T {
 	p.t.Helper()
-	value, err := chromedp.Run(p, action)
+	value, err := chromedp.Run(p, chromedp.Evaluate[T](script(expression, args...), chromedp.EvalAwaitPromise))
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	return value
-}
-
-// eval returns the value of an expression.
-func eval[T any](p *tab, expression string, args ...any) T {
-	p.t.Helper()
-	return result(p, chromedp.Evaluate[T](script(expression, args...), chromedp.EvalAwaitPromise))
 }
 
 // await waits until a condition holds.
@@ -228,14 +228,6 @@ func script(expression string, args ...any) string {
 	return expression
 }
 
-// enter writes a text into a field as pasting does, and waits until the page shows what
-// comes of it.
-func (p *tab) enter(id, text string) {
-	p.t.Helper()
-	eval[bool](p, `(() => { const f = document.getElementById($); f.value = $; f.dispatchEvent(new Event('input', {bubbles: true})); show(); return true; })()`, id, text)
-	p.settle()
-}
-
 // settle waits until the page shows what comes of all that was entered.
 func (p *tab) settle() {
 	p.t.Helper()
@@ -246,14 +238,6 @@ func (p *tab) settle() {
 func (p *tab) act(statements string, args ...any) {
 	p.t.Helper()
 	eval[bool](p, `(async () => { `+statements+`; return true; })()`, args...)
-	p.settle()
-}
-
-// click presses the mouse on an element, and waits until the page shows what comes of it:
-// a step's button is disabled until then.
-func (p *tab) click(id string) {
-	p.t.Helper()
-	p.do(chromedp.Click(chromedp.CSS("#" + id)))
 	p.settle()
 }
 
@@ -268,4 +252,18 @@ func (p *tab) texts(selector string) []string {
 	p.t.Helper()
 	p.settle()
 	return eval[[]string](p, `[...document.querySelectorAll($)].filter(e => e.checkVisibility()).map(e => e.textContent)`, selector)
+}
+
+// emulateColours makes the browser prefer a dark ground, or a light one.
+func emulateColours(dark bool) chromedp.Action[chromedp.Void] {
+	scheme := "light"
+	if dark {
+		scheme = "dark"
+	}
+	return call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+}
+
+// tooWide names the elements that leave the page.
+func (p *tab) tooWide(width int64) []string {
+	return eval[[]string](p, `[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > $ + 1 && !e.closest('.scroll, .picture, pre, textarea')).slice(0, 5).map(e => e.tagName + '#' + e.id + '.' + e.className)`, width)
 }

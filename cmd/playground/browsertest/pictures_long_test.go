@@ -1,3 +1,5 @@
+//go:build long
+
 package browsertest
 
 import (
@@ -6,18 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
-
-// emulateColours makes the browser prefer a dark ground, or a light one.
-func emulateColours(dark bool) chromedp.Action[chromedp.Void] {
-	scheme := "light"
-	if dark {
-		scheme = "dark"
-	}
-	return call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
-}
 
 // TestNothingIsWiderThanThePage takes a picture of every tab, on narrow and wide pages,
 // light and dark. With PICTURES=folder it keeps them, to be looked at.
@@ -48,9 +40,4 @@ func (p *tab) keep(name string, content []byte) {
 			p.t.Fatal(err)
 		}
 	}
-}
-
-// tooWide names the elements that leave the page.
-func (p *tab) tooWide(width int64) []string {
-	return eval[[]string](p, `[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > $ + 1 && !e.closest('.scroll, .picture, pre, textarea')).slice(0, 5).map(e => e.tagName + '#' + e.id + '.' + e.className)`, width)
 }

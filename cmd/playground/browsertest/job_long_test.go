@@ -1,3 +1,5 @@
+//go:build long
+
 package browsertest
 
 import (
@@ -6,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,10 +17,23 @@ import (
 // remarks are what is said about a manifest.
 type remarks struct{ Mistakes, Findings, Worst []string }
 
+// runjob returns the path of the program, built once.
+var runjob = sync.OnceValues(func() (string, error) { return built("runjob") })
+
+// byProgram returns a command of runjob.
+func byProgram(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	path, err := runjob()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exec.Command(path, args...)
+}
+
 // byRunjob returns what runjob -dry-run says about a manifest.
 func byRunjob(t *testing.T, file string) (s remarks) {
 	t.Helper()
-	cmd := exec.Command(runjob, "-dry-run", file)
+	cmd := byProgram(t, "-dry-run", file)
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()

@@ -1,3 +1,5 @@
+//go:build long
+
 package browsertest
 
 import (
@@ -5,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -41,7 +42,7 @@ func timelinePage(t *testing.T, indexes int) string {
 	if err := os.WriteFile(file, []byte(events.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if said, err := exec.Command(runjob, "timeline", file, "-o", filepath.Join(folder, "run.html")).CombinedOutput(); err != nil {
+	if said, err := byProgram(t, "timeline", file, "-o", filepath.Join(folder, "run.html")).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	server := httptest.NewServer(http.FileServer(http.Dir(folder)))
