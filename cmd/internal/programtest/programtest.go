@@ -204,10 +204,13 @@ func Eventually(t testing.TB, condition string, ok func() bool) {
 
 // eventually reports whether ok returns true within Patience.
 func eventually(ok func() bool) bool {
-	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(5 * time.Millisecond) {
+	deadline, pause := time.Now().Add(Patience), time.Millisecond
+	for !ok() {
 		if time.Now().After(deadline) {
 			return false
 		}
+		time.Sleep(pause)
+		pause = min(2*pause, 32*time.Millisecond) // ok may read all of /proc
 	}
 	return true
 }
