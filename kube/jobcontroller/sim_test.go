@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	simSeeds = flag.Int("jobcontroller.sims", 40, "simulations to run, with -short at most 5; 20 or more go on until each fault and check was there")
+	simSeeds = flag.Int("jobcontroller.sims", 4, "simulations to run; 20 or more go on until each fault and check was there")
 	simFirst = flag.Uint64("jobcontroller.seed", 1, "seed of the first simulation")
 )
 
@@ -27,8 +27,12 @@ var (
 // answers are lost, and the informers of Jobs and pods lag separately. The controller
 // is killed, pods fail and are evicted, Jobs are suspended, resumed and removed, and a
 // quota refuses pods. Then the trouble ends, every pod succeeds, and each Job must end.
-// The server checks every write. With -short the test runs few Jobs.
-func TestFaultsLoseNoEndAndCountNoneTwice(t *testing.T) {
+// The server checks every write.
+func TestFaultsLoseNoEndAndCountNoneTwice(t *testing.T) { simulate(t, *simSeeds) }
+
+// simulate runs simulations, from the first seed on. Of 20 or more it asks that each kind
+// of fault and check was there, and goes on until then, up to ten times as many.
+func simulate(t *testing.T, sims int) {
 	table := map[string]int{}
 	missing := func() []string {
 		return slices.DeleteFunc([]string{
@@ -40,10 +44,6 @@ func TestFaultsLoseNoEndAndCountNoneTwice(t *testing.T) {
 			"check: active at most parallelism", "check: Job ends", "check: no finalizer left", "check: no index ran beyond its limit",
 			"end: Complete", "end: Failed",
 		}, func(name string) bool { return table[name] > 0 })
-	}
-	sims := *simSeeds
-	if testing.Short() {
-		sims = min(sims, 5)
 	}
 	enough := sims >= 20 // to ask that nothing is missing
 	more := func() bool { return enough && !t.Failed() && len(missing()) > 0 }

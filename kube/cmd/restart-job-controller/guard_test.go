@@ -163,11 +163,9 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := freeAddress(t)
+	listener, address := listen(t)
 	s := servers{ctx: context.Background()}
-	if err := s.serve(address, http.NotFoundHandler(), config); err != nil {
-		t.Fatal(err)
-	}
+	s.serveOn(listener, http.NotFoundHandler(), config)
 	defer s.stop(time.Minute)
 	for range 2 {
 		want := renew()

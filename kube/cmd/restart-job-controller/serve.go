@@ -64,6 +64,12 @@ func (s *servers) serve(address string, handler http.Handler, secure *tls.Config
 	if err != nil {
 		return err
 	}
+	s.serveOn(listener, handler, secure)
+	return nil
+}
+
+// serveOn is like serve, with a listener instead of an address.
+func (s *servers) serveOn(listener net.Listener, handler http.Handler, secure *tls.Config) {
 	logger := klog.FromContext(s.ctx)
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, TLSConfig: secure,
@@ -83,7 +89,6 @@ func (s *servers) serve(address string, handler http.Handler, secure *tls.Config
 			logger.Error(err, "server failed", "address", listener.Addr())
 		}
 	})
-	return nil
 }
 
 // stop waits for the last requests to end, and after patience cuts them off.

@@ -1,13 +1,12 @@
+//go:build long
+
 package main
 
 import (
 	"crypto/tls"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -20,8 +19,6 @@ import (
 
 	"github.com/restartkit/restart/kube/jobcontroller"
 )
-
-// Most tests in this file need a real API server; see testenv.EnvVar.
 
 // serviceAccount creates a service account with the ClusterRoles, and returns its
 // token.
@@ -233,24 +230,5 @@ func TestJobWithAManualSelectorRuns(t *testing.T) {
 	pods, err := client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(pods.Items) != 9 {
 		t.Errorf("%d pods of 9: %v", len(pods.Items), err)
-	}
-}
-
-// The log has client-go's feature gates only from level 1.
-func TestFeatureGatesAreLoggedIfAsked(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(file, []byte("clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for verbosity, want := range map[string]bool{"0": false, "1": true} {
-		p := startProgram(t, "-kubeconfig", file, "-leader-elect=false", "-v", verbosity)
-		eventually(t, "it runs", func() bool { return strings.Contains(p.String(), "waiting for Jobs and pods") })
-		if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
-		p.exits()
-		if is := strings.Contains(p.String(), "Feature gate"); is != want {
-			t.Errorf("-v %s: %v\n%s", verbosity, is, p)
-		}
 	}
 }

@@ -1,3 +1,5 @@
+//go:build long
+
 package jobcontroller
 
 // Exports for tests outside the package.
