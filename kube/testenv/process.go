@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -57,7 +58,7 @@ cgroups_removed() {
 	done </proc/self/mounts
 	return $left
 }
-tries=600
+tries=$2
 until cgroups_removed && rm -rf "$1" || [ $tries -eq 0 ]; do tries=$((tries - 1)); sleep 0.1; done
 cgroups_removed && [ ! -e "$1" ]
 `
@@ -68,15 +69,17 @@ func newGuard() (*guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := guardFolder(dir)
+	g, err := guardFolder(dir, 600)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return g, nil
 }
 
-func guardFolder(dir string) (*guard, error) {
-	cmd := exec.Command("/bin/sh", "-c", guardScript, "testenv-guard", dir)
+// guardFolder starts a guard of the folder, which tries so often, every tenth of a second,
+// to remove it.
+func guardFolder(dir string, tries int) (*guard, error) {
+	cmd := exec.Command("/bin/sh", "-c", guardScript, "testenv-guard", dir, strconv.Itoa(tries))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // keep Ctrl-C from the guard
 	input, err := cmd.StdinPipe()
 	if err != nil {

@@ -54,7 +54,7 @@ func TestGuardRemovesTheFolderOrSaysSo(t *testing.T) {
 		script(t, filepath.Join(programs, "sleep"), "") // does not
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("PATH", programs+":"+os.Getenv("PATH"))
-			guard, err := guardFolder(dir)
+			guard, err := guardFolder(dir, 5)
 			if err != nil {
 				t.Fatal(err)
 			}
