@@ -21,7 +21,8 @@ const (
 	noFilesSpace = ":6" // nor appends a space
 )
 
-// completeTimeout bounds a request, because a user waits for it at the prompt.
+// completeTimeout bounds a request for completions, because a user waits for it at the
+// prompt.
 const completeTimeout = 3 * time.Second
 
 // complete prints the completions of the last argument, one in a line.
@@ -48,7 +49,7 @@ func (p *program) completions(words []string, last string) (found []string, end 
 	if err := o.flags.Parse(words); err != nil {
 		return nil, noFiles
 	}
-	o.timeout = completeTimeout
+	o.timeout = p.completeTimeout
 	p.o = o
 	args := o.flags.Args()
 	switch {
@@ -119,7 +120,7 @@ func (p *program) flagValues(name, last string) []string {
 		if err != nil {
 			return nil
 		}
-		ctx, cancel := context.WithTimeout(p.in, completeTimeout)
+		ctx, cancel := context.WithTimeout(p.in, p.completeTimeout)
 		defer cancel()
 		list, err := c.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: pageSize})
 		if err != nil {
@@ -165,7 +166,7 @@ func (p *program) names(kind string) (names []string) {
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(p.in, completeTimeout)
+	ctx, cancel := context.WithTimeout(p.in, p.completeTimeout)
 	defer cancel()
 	switch kind {
 	case "Pod":

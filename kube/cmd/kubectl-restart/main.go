@@ -35,16 +35,17 @@ func main() {
 	if name := filepath.Base(os.Args[0]); strings.HasPrefix(name, "kubectl_complete-") {
 		args = append([]string{completeVerb}, args...)
 	}
-	p := program{in: ctx, stdout: os.Stdout, stderr: os.Stderr, now: time.Now}
+	p := program{in: ctx, stdout: os.Stdout, stderr: os.Stderr, now: time.Now, completeTimeout: completeTimeout}
 	os.Exit(p.run(args))
 }
 
 // program is one run of the command.
 type program struct {
-	in             context.Context
-	stdout, stderr io.Writer
-	now            func() time.Time
-	o              *options
+	in              context.Context
+	stdout, stderr  io.Writer
+	now             func() time.Time
+	completeTimeout time.Duration // of a request for completions
+	o               *options
 }
 
 // verb is a command after kubectl restart.
