@@ -35,9 +35,6 @@ var waysToEnd = []way{
 
 const memoryLimit = "64Mi"
 
-// asleep is the last line of a container's diary.
-const asleep = "asleep"
-
 // crashScript returns the script of a container that ends runs times, in the ways from
 // the given one on, and then sleeps. Each run first adds a line to the diary, a file
 // that outlives it, with the code of its coming exit. The number of lines before

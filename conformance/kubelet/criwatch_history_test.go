@@ -16,6 +16,9 @@ type history struct {
 	diary    []string // by the container's processes; see crashScript
 }
 
+// asleep is the last line of a container's diary.
+const asleep = "asleep"
+
 // An ending is the end of an attempt, which has a container of its own in the runtime.
 type ending struct {
 	id       string // of that container
@@ -44,15 +47,6 @@ type verdict struct {
 
 func (v *verdict) differ(format string, args ...any) {
 	v.differences = append(v.differences, fmt.Sprintf(format, args...))
-}
-
-func (v *verdict) add(w verdict) {
-	v.exits += w.exits
-	v.shown += w.shown
-	v.missed += w.missed
-	v.neverStarted += w.neverStarted
-	v.unrecorded += w.unrecorded
-	v.differences = append(v.differences, w.differences...)
 }
 
 // compare judges criwatch's reports. Each attempt up to restartCount must have exactly

@@ -109,3 +109,12 @@ func createPod(t *testing.T, pods typedcorev1.PodInterface, pod *corev1.Pod) {
 		return err == nil
 	})
 }
+
+func (v *verdict) add(w verdict) {
+	v.exits += w.exits
+	v.shown += w.shown
+	v.missed += w.missed
+	v.neverStarted += w.neverStarted
+	v.unrecorded += w.unrecorded
+	v.differences = append(v.differences, w.differences...)
+}
