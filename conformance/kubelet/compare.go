@@ -68,9 +68,6 @@ func newRow(delay, syncFrequency time.Duration, waits []time.Duration) Row {
 	return r
 }
 
-// header names the columns of a Row's text. Times are in seconds.
-const header = "| delay | predicted | restarts | earliest | median | latest | too late |\n|---|---|---|---|---|---|---|"
-
 func (r Row) String() string {
 	return fmt.Sprintf("| %g | %g to %g | %d | %.2f | %.2f | %.2f | %d |", r.Delay.Seconds(), r.Window.From.Seconds(), r.Window.To.Seconds(),
 		r.Restarts, r.Earliest.Seconds(), r.Median.Seconds(), r.Latest.Seconds(), r.TooLate)

@@ -246,3 +246,6 @@ func secondExit(t *testing.T, p backoff.Policy) (d backoff.Decision) {
 	}
 	return d
 }
+
+// header names the columns of a Row's text. Times are in seconds.
+const header = "| delay | predicted | restarts | earliest | median | latest | too late |\n|---|---|---|---|---|---|---|"
