@@ -80,7 +80,7 @@ func run(rows []row) bool {
 	}
 	passed, failed := 0, 0
 	for _, p := range packages {
-		output, err := exec.Command("go", "-C", p.module, "test", "-count=1", "-v", "-run", "^("+strings.Join(tests[p], "|")+")$", p.pkg).CombinedOutput()
+		output, err := exec.Command("go", "-C", p.module, "test", "-tags", "long", "-count=1", "-v", "-run", "^("+strings.Join(tests[p], "|")+")$", p.pkg).CombinedOutput()
 		bad := false
 		for _, test := range tests[p] {
 			result := "passed"
