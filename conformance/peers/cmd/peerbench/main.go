@@ -85,7 +85,7 @@ func run() (missed int, err error) {
 		Date:    time.Now().UTC().Format(time.DateOnly),
 		Command: command(os.Args[1:]),
 		Others: "The programs in `cmd/` run real processes and are measured there: " +
-			"`go -C cmd test ./runjob -run '^$' -bench State -benchtime 5x`.",
+			"`go -C cmd test -tags long ./runjob -run '^$' -bench State -benchtime 5x`.",
 		Options: options,
 		Results: results,
 	}
