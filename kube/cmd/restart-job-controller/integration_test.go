@@ -230,14 +230,19 @@ func TestFeatureGatesAreLoggedIfAsked(t *testing.T) {
 	if err := os.WriteFile(file, []byte("clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for verbosity, want := range map[string]bool{"0": false, "1": true} {
-		p := startProgram(t, "-kubeconfig", file, "-listen=", "-metrics-listen=", "-leader-elect=false", "-v", verbosity)
+	programs := map[string]*program{}
+	for _, verbosity := range []string{"0", "1"} {
+		programs[verbosity] = startProgram(t, "-kubeconfig", file, "-listen=", "-metrics-listen=", "-leader-elect=false", "-v", verbosity)
+	}
+	for _, p := range programs {
 		eventually(t, "it runs", func() bool { return strings.Contains(p.String(), "waiting for Jobs and pods") })
 		if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for verbosity, p := range programs {
 		p.exits()
-		if is := strings.Contains(p.String(), "Feature gate"); is != want {
+		if is := strings.Contains(p.String(), "Feature gate"); is != (verbosity == "1") {
 			t.Errorf("-v %s: %v\n%s", verbosity, is, p)
 		}
 	}

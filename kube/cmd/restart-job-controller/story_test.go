@@ -121,13 +121,14 @@ func failures(j *batchv1.JobStatus) int32 {
 	return n
 }
 
-// createJob creates the Job with a template and a short delay before retries.
+// createJob creates the Job with a template. The delay before retries leaves time to kill the
+// first process before them.
 func (s *story) createJob(spec *batchv1.JobSpec) {
 	s.Helper()
 	spec.ManagedBy = new(jobcontroller.DefaultManagedBy)
 	spec.Template.Spec = corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "none"}}}
 	job := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: storyJob, Annotations: map[string]string{jobcontroller.AnnotationBaseDelay: "1s"}},
+		ObjectMeta: metav1.ObjectMeta{Name: storyJob, Annotations: map[string]string{jobcontroller.AnnotationBaseDelay: "3s"}},
 		Spec:       *spec,
 	}
 	if _, err := s.client.BatchV1().Jobs(s.namespace).Create(s.Context(), job, metav1.CreateOptions{}); err != nil {
