@@ -56,7 +56,6 @@ func TestHelpOfSuperviseFitsATerminal(t *testing.T) {
 // and the notes about it.
 func TestNodeCurveOfFlagsAndFiles(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
 	const kep = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncrashloopbackoff:\n  maxSeconds: 4\n"
 	for _, tt := range []struct {
 		name, file string
@@ -81,7 +80,8 @@ func TestNodeCurveOfFlagsAndFiles(t *testing.T) {
 			"warning: FILE: line 2: podsPerCore: unknown field, dropped\nwarning: FILE: line 3: featureGates.DynamicResourceAllocation: unknown field, dropped\nwarning: FILE: line 4: crashLoopBackOff.other: unknown field, dropped"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			args := tt.args
+			t.Parallel()
+			args, dir := tt.args, t.TempDir()
 			path := file(t, dir, "c.yaml", tt.file)
 			if tt.file != "" {
 				args = append([]string{"-f", path}, args...)
