@@ -38,7 +38,7 @@ spec:
   template:
     spec:
       restartPolicy: Never
-      terminationGracePeriodSeconds: 5
+      terminationGracePeriodSeconds: 600
       containers:
       - name: main
         env:

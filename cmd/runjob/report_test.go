@@ -48,11 +48,11 @@ func TestRestartsInAPodAreReported(t *testing.T) {
 // TestSidecarRestartsAreReported, which count for no limit of a Job with Never.
 func TestSidecarRestartsAreReported(t *testing.T) {
 	t.Parallel()
-	p := start(t, plainPods("backoffLimit: 0", "restartPolicy: Never\n      initContainers: [{name: side, restartPolicy: Always, command: [sh, -c, exit 3]}]", "sleep 0.5"), "-backoff", "100ms", "-")
+	gate := newGate(t)
+	p := start(t, plainPods("backoffLimit: 0", "restartPolicy: Never\n      initContainers: [{name: side, restartPolicy: Always, command: [sh, -c, exit 3]}]", gate.wait), "-backoff", "100ms", "-")
+	p.Err.Says("pod plain-1: container side ended with exit code 3; restarts in 100ms\n", 1)
+	gate.open(t)
 	p.Done(exitComplete)
-	if text := p.Err.String(); !strings.Contains(text, "pod plain-1: container side ended with exit code 3; restarts in 100ms\n") {
-		t.Error(text)
-	}
 }
 
 // Every counted failure of a NonIndexed Job with the limit, and only pods that
@@ -95,22 +95,25 @@ func TestAttemptsOfAnIndexAreNumberedFromTheSecond(t *testing.T) {
 // TestDeletedPodHasALastLine that says what ended it.
 func TestDeletedPodHasALastLine(t *testing.T) {
 	t.Parallel()
-	p := start(t, plainPods("parallelism: 3\n  completions: 3\n  backoffLimit: 0", "restartPolicy: Never\n      terminationGracePeriodSeconds: 1", `
-case $HOSTNAME in
-plain-1) trap "" TERM; touch $DIR/1; while :; do sleep 0.05; done;;
-plain-2) trap "exit 0" TERM; touch $DIR/2; while :; do sleep 0.05; done;;
-esac
-until test -e $DIR/1 && test -e $DIR/2; do sleep 0.02; done
-exit 3`)+"        env: [{name: DIR, value: "+t.TempDir()+"}]\n", "-")
-	p.Done(exitFailed)
-	text := p.Err.String()
-	for _, want := range []string{
-		"pod plain-1: ended: container main was killed by signal 9 (exit code 137), after the grace period of 1s\n",
-		"pod plain-2: ended: succeeded\n",
+	for _, test := range []struct {
+		name, grace, trap, want string
+	}{
+		{"killed", "1", `""`, "pod plain-1: ended: container main was killed by signal 9 (exit code 137), after the grace period of 1s\n"},
+		{"in time", "600", `"exit 0"`, "pod plain-1: ended: succeeded\n"},
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("want %q:\n%s", want, text)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, plainPods("parallelism: 2\n  completions: 2\n  backoffLimit: 0", "restartPolicy: Never\n      terminationGracePeriodSeconds: "+test.grace, `
+case $HOSTNAME in
+plain-1) trap `+test.trap+` TERM; touch $DIR/1; while :; do sleep 0.05; done;;
+esac
+until test -e $DIR/1; do sleep 0.02; done
+exit 3`)+"        env: [{name: DIR, value: "+t.TempDir()+"}]\n", "-")
+			p.Done(exitFailed)
+			if text := p.Err.String(); !strings.Contains(text, test.want) {
+				t.Errorf("want %q:\n%s", test.want, text)
+			}
+		})
 	}
 }
 
