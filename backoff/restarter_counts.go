@@ -91,18 +91,18 @@ func allow(recent *[]time.Duration, limit int, window, now time.Duration) bool {
 // ruleStateJSON adds two fields that hide those of the same names.
 type ruleStateJSON struct {
 	*ruleStateFields
-	Keep  storedDuration `json:"keep,omitzero"`
-	Reset storedDuration `json:"reset,omitzero"`
+	Keep  durationText `json:"keep,omitzero"`
+	Reset durationText `json:"reset,omitzero"`
 }
 
 // MarshalJSON encodes durations as strings.
 func (s RuleState) MarshalJSON() ([]byte, error) {
-	return json.Marshal(ruleStateJSON{(*ruleStateFields)(&s), storedDuration(s.Keep), storedDuration(s.Reset)})
+	return json.Marshal(ruleStateJSON{(*ruleStateFields)(&s), durationText(s.Keep), durationText(s.Reset)})
 }
 
 // UnmarshalJSON ignores unknown fields.
 func (s *RuleState) UnmarshalJSON(text []byte) error {
-	j := ruleStateJSON{(*ruleStateFields)(s), storedDuration(s.Keep), storedDuration(s.Reset)}
+	j := ruleStateJSON{(*ruleStateFields)(s), durationText(s.Keep), durationText(s.Reset)}
 	err := json.Unmarshal(text, &j)
 	s.Keep, s.Reset = time.Duration(j.Keep), time.Duration(j.Reset)
 	return err

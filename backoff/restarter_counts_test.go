@@ -1,7 +1,6 @@
 package backoff_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -161,31 +160,6 @@ func TestHistoryHoldsTheExitsBeforeTheLast(t *testing.T) {
 	}
 	if got, _ := less.State("a"); !cmp.Equal(got.History, s.History[1:]) {
 		t.Errorf("kept %+v of %+v", got.History, s.History)
-	}
-}
-
-// A state stored by the previous version keeps its failures and limits and has no
-// counts of rules.
-func TestRestoreOfStateWithoutRules(t *testing.T) {
-	const before = `{"web":{"failures":2,"last":{"run":2,"code":1,"reason":"Error","started":"2026-03-01T11:59:59Z","finished":"2026-03-01T12:00:00Z"},` +
-		`"decision":{"action":"Restart","delay":20000000000,"notBefore":"2026-03-01T12:00:20Z","failures":2,"rule":0},"recent":["2026-03-01T11:59:00Z","2026-03-01T12:00:00Z"]}}`
-	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock(), Limit: 3})
-	if err := json.Unmarshal([]byte(before), r); err != nil {
-		t.Fatal(err)
-	}
-	const now = `{"web":{"last":{"run":2,"code":1,"reason":"Error","started":"2026-03-01T11:59:59Z","finished":"2026-03-01T12:00:00Z"},` +
-		`"decision":{"action":"Restart","notBefore":"2026-03-01T12:00:20Z","failures":2,"rule":0,"delay":"20s"},"recent":["2026-03-01T11:59:00Z","2026-03-01T12:00:00Z"]}}`
-	if text, err := json.Marshal(r); err != nil || string(text) != now {
-		t.Errorf("%v\n%s\n%s", err, text, now)
-	}
-	p := richPolicy()
-	for i, want := range []backoff.Decision{
-		{Action: backoff.ActionRestart, Delay: 5 * second, NotBefore: t0.Add(5 * second), Failures: 3, Rule: 1, RuleName: "busy", RuleFailures: 1},
-		{Action: backoff.ActionGiveUp, Failures: 4, Rule: -1},
-	} {
-		if got := r.Exited("web", p, backoff.Exit{Run: int64(3 + i), Code: int32(75 - i*74), Finished: t0}); got != want {
-			t.Errorf("%+v, want %+v", got, want)
-		}
 	}
 }
 

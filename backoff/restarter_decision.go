@@ -98,17 +98,17 @@ func (d Decision) failuresText() string {
 // decisionJSON adds a field that hides one of the same name.
 type decisionJSON struct {
 	*decisionFields
-	Delay storedDuration `json:"delay"`
+	Delay durationText `json:"delay"`
 }
 
 // MarshalJSON encodes Delay as a string.
 func (d Decision) MarshalJSON() ([]byte, error) {
-	return json.Marshal(decisionJSON{(*decisionFields)(&d), storedDuration(d.Delay)})
+	return json.Marshal(decisionJSON{(*decisionFields)(&d), durationText(d.Delay)})
 }
 
 // UnmarshalJSON ignores unknown fields.
 func (d *Decision) UnmarshalJSON(text []byte) error {
-	j := decisionJSON{(*decisionFields)(d), storedDuration(d.Delay)}
+	j := decisionJSON{(*decisionFields)(d), durationText(d.Delay)}
 	err := json.Unmarshal(text, &j)
 	d.Delay = time.Duration(j.Delay)
 	return err

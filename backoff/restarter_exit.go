@@ -62,17 +62,17 @@ func (e *Exit) ran() time.Duration {
 // exitJSON adds a field that hides one of the same name.
 type exitJSON struct {
 	*exitFields
-	RetryAfter storedDuration `json:"retryAfter,omitzero"`
+	RetryAfter durationText `json:"retryAfter,omitzero"`
 }
 
 // MarshalJSON encodes RetryAfter as a string.
 func (e Exit) MarshalJSON() ([]byte, error) {
-	return json.Marshal(exitJSON{(*exitFields)(&e), storedDuration(e.RetryAfter)})
+	return json.Marshal(exitJSON{(*exitFields)(&e), durationText(e.RetryAfter)})
 }
 
 // UnmarshalJSON ignores unknown fields.
 func (e *Exit) UnmarshalJSON(text []byte) error {
-	j := exitJSON{(*exitFields)(e), storedDuration(e.RetryAfter)}
+	j := exitJSON{(*exitFields)(e), durationText(e.RetryAfter)}
 	err := json.Unmarshal(text, &j)
 	e.RetryAfter = time.Duration(j.RetryAfter)
 	return err

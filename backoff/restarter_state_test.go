@@ -1,12 +1,10 @@
 package backoff_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -113,83 +111,6 @@ func TestRestoredWaitIsCutToPresentMax(t *testing.T) {
 	if d := to.Exited("a", backoff.ExitPolicy{}, crash(11, c.Now(), 0)); d.Action != backoff.ActionGiveUp {
 		t.Errorf("over the limit: %+v", d)
 	}
-}
-
-// States in the format with Failures outside the Decision can be restored.
-func TestRestoreOfOlderStateFormat(t *testing.T) {
-	const earlier = `{"failures":2,"last":{"run":2,"code":1,"started":"2026-03-01T11:59:59Z","finished":"2026-03-01T12:00:00Z"},` +
-		`"decision":{"action":"Restart","delay":20000000000,"notBefore":"2026-03-01T12:00:20Z","failures":2,"rule":-1},"recent":["2026-03-01T12:00:00Z"]}`
-	var s backoff.RestarterState
-	if err := json.Unmarshal([]byte(earlier), &s); err != nil {
-		t.Fatal(err)
-	}
-	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock(), Limit: 3})
-	if err := r.Restore("a", s); err != nil {
-		t.Fatal(err)
-	}
-	want := backoff.Decision{Action: backoff.ActionRestart, Delay: 40 * second, NotBefore: t0.Add(40 * second), Failures: 3, Rule: -1}
-	if got := r.Exited("a", backoff.ExitPolicy{}, crash(3, t0, second)); !cmp.Equal(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-}
-
-// storedDurations are the fields of a state that versions before v0.3.0 wrote in
-// nanoseconds.
-var storedDurations = regexp.MustCompile(`"(delay|retryAfter|keep|reset)":"([^"]*)"`)
-
-// States of a key, a Restarter and a Tracker can be read with durations as strings and
-// in nanoseconds.
-func TestStatesWithNanosecondsAreRead(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := fakeClock()
-		r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Limit: 3, History: 1, PolicyFor: modelPolicies})
-		tracker := newTracker(t, backoff.CrashLoop(), backoff.TrackerOptions{Clock: c})
-		for run := range int64(rapid.IntRange(1, 8).Draw(t, "exits")) {
-			step(c, backoff.Distances().Draw(t, "step"))
-			e := backoff.Exit{Run: run + 1, Code: codes().Draw(t, "code"), Finished: c.Now().Add(backoff.Distances().Draw(t, "finished"))}
-			e.RetryAfter = backoff.Distances().Draw(t, "retry after")
-			r.Exited("a", richPolicies().Draw(t, "container"), e)
-			tracker.Next("a", e.Finished)
-		}
-		want, _ := r.State("a")
-		wantTracker, _ := tracker.State("a")
-		one, err1 := json.Marshal(want)
-		all, err2 := json.Marshal(r)
-		tracked, err3 := json.Marshal(wantTracker)
-		if err := errors.Join(err1, err2, err3); err != nil {
-			t.Fatal(err)
-		}
-		strict := func(text []byte, into any) {
-			d := json.NewDecoder(bytes.NewReader(text))
-			d.DisallowUnknownFields()
-			if err := d.Decode(into); err != nil {
-				t.Fatalf("%v: %s", err, text)
-			}
-		}
-		check := func(one, all, tracked []byte) {
-			var got backoff.RestarterState
-			var gotAll map[string]backoff.RestarterState
-			var gotTracker backoff.TrackerState
-			strict(one, &got)
-			strict(all, &gotAll)
-			strict(tracked, &gotTracker)
-			if !cmp.Equal(got, want) || !cmp.Equal(gotAll, map[string]backoff.RestarterState{"a": want}) || !cmp.Equal(gotTracker, wantTracker) {
-				t.Fatalf("%s\nis read as %+v,\n%s\nas %+v,\n%s\nas %+v", one, got, all, gotAll, tracked, gotTracker)
-			}
-		}
-		check(one, all, tracked)
-		older := func(text []byte) []byte {
-			return storedDurations.ReplaceAllFunc(text, func(field []byte) []byte {
-				m := storedDurations.FindSubmatch(field)
-				d, err := time.ParseDuration(string(m[2]))
-				if err != nil {
-					t.Fatal(err)
-				}
-				return fmt.Appendf(nil, `"%s":%d`, m[1], d)
-			})
-		}
-		check(older(one), older(all), older(tracked))
-	})
 }
 
 // If Restore would reject the state of a key, no key is restored, and the error lists

@@ -67,17 +67,17 @@ func (t *Tracker[K]) Restore(key K, s TrackerState) error {
 // trackerJSON adds a field that hides one of the same name.
 type trackerJSON struct {
 	*trackerFields
-	Delay storedDuration `json:"delay"`
+	Delay durationText `json:"delay"`
 }
 
 // MarshalJSON encodes Delay as a string.
 func (s TrackerState) MarshalJSON() ([]byte, error) {
-	return json.Marshal(trackerJSON{(*trackerFields)(&s), storedDuration(s.Delay)})
+	return json.Marshal(trackerJSON{(*trackerFields)(&s), durationText(s.Delay)})
 }
 
 // UnmarshalJSON ignores unknown fields.
 func (s *TrackerState) UnmarshalJSON(text []byte) error {
-	j := trackerJSON{(*trackerFields)(s), storedDuration(s.Delay)}
+	j := trackerJSON{(*trackerFields)(s), durationText(s.Delay)}
 	err := json.Unmarshal(text, &j)
 	s.Delay = time.Duration(j.Delay)
 	return err

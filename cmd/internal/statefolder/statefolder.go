@@ -150,9 +150,6 @@ func (f *Folder) take(program, state string) (err error) {
 	case err != nil:
 		return err
 	case len(found) == 0: // the program was killed before writing the lock
-		if _, err := f.root.Lstat(state); err == nil { // v0.1.0 left its lock empty
-			return fmt.Errorf("%s is of %s v0.1.0, whose states later releases do not read: nothing in it was touched; name another folder", f.dir, program)
-		}
 		if err := f.unused(program); err != nil {
 			return err
 		}
