@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/restartkit/restart/conformance/vectors"
 	"github.com/restartkit/restart/indexset"
+	"github.com/restartkit/restart/internal/vectors"
 )
 
 // vectorFiles lists the recorded cases of Kubernetes tested here; package jobpolicy

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restartkit/restart/conformance/vectors"
+	"github.com/restartkit/restart/internal/vectors"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/jobpolicy/jobtest"

@@ -13,9 +13,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Each test here pins one entry of DEVIATIONS.md.
+// Each test here pins one difference listed in docs/kubernetes.md.
 
-// t0 is the noon of the stories.
 func pointerTo[T any](v T) *T { return &v }
 
 // failureCount returns the failure count in a pod's annotation.
@@ -31,6 +30,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
+// t0 is the noon of the stories.
 var t0 = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // indexedJob has n indexes, all at once, and a limit per index.

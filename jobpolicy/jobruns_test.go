@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/restartkit/restart/conformance/vectors"
-	"github.com/restartkit/restart/conformance/vectors/jobruns"
+	"github.com/restartkit/restart/internal/jobruns"
+	"github.com/restartkit/restart/internal/vectors"
 	"github.com/restartkit/restart/jobpolicy"
 )
 

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/restartkit/restart/conformance/vectors"
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/internal/vectors"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/jobpolicy/jobtest"

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/restartkit/restart/conformance/vectors"
-	"github.com/restartkit/restart/conformance/vectors/shape"
+	"github.com/restartkit/restart/internal/vectors"
+	"github.com/restartkit/restart/internal/vectors/shape"
 )
 
 // finishTimeVector checks Pod.FinishTime.

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/restartkit/restart/conformance/vectors"
-	"github.com/restartkit/restart/conformance/vectors/shape"
 	"github.com/restartkit/restart/internal/seconds"
+	"github.com/restartkit/restart/internal/vectors"
+	"github.com/restartkit/restart/internal/vectors/shape"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 

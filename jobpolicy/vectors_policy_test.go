@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/restartkit/restart/conformance/vectors"
-	"github.com/restartkit/restart/conformance/vectors/shape"
+	"github.com/restartkit/restart/internal/vectors"
+	"github.com/restartkit/restart/internal/vectors/shape"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 

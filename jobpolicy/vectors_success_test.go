@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/restartkit/restart/conformance/vectors"
-	"github.com/restartkit/restart/conformance/vectors/shape"
 	"github.com/restartkit/restart/indexset"
+	"github.com/restartkit/restart/internal/vectors"
+	"github.com/restartkit/restart/internal/vectors/shape"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 

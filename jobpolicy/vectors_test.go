@@ -3,7 +3,7 @@ package jobpolicy
 import (
 	"testing"
 
-	"github.com/restartkit/restart/conformance/vectors"
+	"github.com/restartkit/restart/internal/vectors"
 )
 
 // vectorFiles lists the vector files of this package.

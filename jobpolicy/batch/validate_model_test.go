@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/restartkit/restart/conformance/vectors"
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/internal/vectors"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/restartkit/restart/conformance/vectors"
 	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/internal/rapidseed"
+	"github.com/restartkit/restart/internal/vectors"
 	"github.com/restartkit/restart/jobpolicy/batch"
 	"pgregory.net/rapid"
 )

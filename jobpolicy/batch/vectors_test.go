@@ -4,9 +4,9 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/restartkit/restart/conformance/vectors"
-	"github.com/restartkit/restart/conformance/vectors/shape"
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/internal/vectors"
+	"github.com/restartkit/restart/internal/vectors/shape"
 )
 
 func vectorFiles() []vectors.File {

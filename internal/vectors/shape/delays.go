@@ -22,8 +22,8 @@ func (d Delays) Runs() (runs []time.Duration) {
 	return runs
 }
 
-// DelaysOutcome returns the delay after each run in the form of a wanted outcome. Delays
-// of other systems need not be whole milliseconds.
+// DelaysOutcome returns the delay after each run in the form of a wanted outcome, in
+// milliseconds that need not be whole.
 func DelaysOutcome(delays []time.Duration) any {
 	ms := []float64{}
 	for _, d := range delays {

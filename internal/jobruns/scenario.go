@@ -1,7 +1,7 @@
 package jobruns
 
 import (
-	"github.com/restartkit/restart/conformance/vectors/shape"
+	"github.com/restartkit/restart/internal/vectors/shape"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
