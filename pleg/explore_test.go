@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/restartkit/restart/conformance/explore/search"
+	"github.com/restartkit/restart/internal/search"
 )
 
 // explorations are the worlds. The first ones have few faults of any kind, so that all

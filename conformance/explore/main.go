@@ -3,14 +3,14 @@
 // step. It prints a table of the Jobs. If an invariant is broken, it prints a shortest
 // story that breaks it, and the exit code is 1. Run it in the root of the repository:
 //
-//	go run ./conformance/explore                       every Job of the table
-//	go run ./conformance/explore -faults 1             the same, with one fault in each history
-//	go run ./conformance/explore -completions 1        Jobs with one completion
-//	go run ./conformance/explore -only watchOnly       those whose text contains this
-//	go run ./conformance/explore -job "completions=2 parallelism=2 fail=1 crash=1 total=2"
-//	go run ./conformance/explore -story FILE           replays a story
+//	go -C conformance run ./explore                       every Job of the table
+//	go -C conformance run ./explore -faults 1             the same, with one fault in each history
+//	go -C conformance run ./explore -completions 1        Jobs with one completion
+//	go -C conformance run ./explore -only watchOnly       those whose text contains this
+//	go -C conformance run ./explore -job "completions=2 parallelism=2 fail=1 crash=1 total=2"
+//	go -C conformance run ./explore -story FILE           replays a story
 //
-// README.md explains the texts of Jobs and stories.
+// Package jobworld explains the world, and the texts of Jobs and stories.
 package main
 
 import (

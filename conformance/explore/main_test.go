@@ -91,7 +91,7 @@ func TestWrongArguments(t *testing.T) {
 	}
 }
 
-// The Jobs of conformance/peers/explore/testdata, under whose faults Kubernetes breaks an
+// The Jobs of kubernetes/testdata, under whose faults Kubernetes breaks an
 // invariant, keep to all of them.
 func TestFaultsOfKubernetesAreAbsent(t *testing.T) {
 	for _, job := range []string{

@@ -11,7 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/restartkit/restart/conformance/explore/search"
+	"github.com/restartkit/restart/internal/search"
 	"k8s.io/utils/clock"
 )
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/conformance/explore/jobworld"
-	"github.com/restartkit/restart/conformance/explore/search"
+	"github.com/restartkit/restart/internal/search"
 )
 
 // Command explores the Jobs of a table under a controller.

@@ -1,13 +1,3 @@
-// Package jobworld is the world of one small Job, as states and steps that package
-// search can visit completely. The world has an API server with the Job and its pods,
-// kubelets and users that change them, watches that show changes late, and a
-// [Controller], whose requests are carried out, refused, or carried out without an
-// answer. [Planner] is the controller of package jobpolicy; others can take its place.
-//
-// Every fault uses up a part of the Job's [Budget], so the number of states is finite.
-// Time passes only when the controller waits for nothing but time. States hold the ages
-// of ends in units of [Unit], up to the controller's longest delay. Pods that differ in
-// name only are interchangeable.
 package jobworld
 
 import (
@@ -16,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/restartkit/restart/conformance/explore/search"
+	"github.com/restartkit/restart/internal/search"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/restartkit/restart/conformance/explore/search"
+	"github.com/restartkit/restart/internal/search"
 )
 
 // Story is a history of a Job, as text that can be replayed:

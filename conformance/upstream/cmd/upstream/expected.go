@@ -13,13 +13,13 @@ import (
 type expectations map[string]map[string]string
 
 // readExpected reads lines of the form "SUITE TEST REASON". A reason must be a quote
-// from DEVIATIONS.md, regardless of line breaks there.
-func readExpected(path, deviations string) (expectations, error) {
+// from the list of differences, regardless of line breaks there.
+func readExpected(path, differences string) (expectations, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	page, err := os.ReadFile(deviations)
+	page, err := os.ReadFile(differences)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func readExpected(path, deviations string) (expectations, error) {
 			return nil, fmt.Errorf("%s:%d: %w", path, number, err)
 		}
 		if !strings.Contains(known, spaces.ReplaceAllString(fields[2], " ")) {
-			return nil, fmt.Errorf("%s:%d: DEVIATIONS.md does not say %q", path, number, fields[2])
+			return nil, fmt.Errorf("%s:%d: %s does not say %q", path, number, differences, fields[2])
 		}
 		if e[fields[0]] == nil {
 			e[fields[0]] = map[string]string{}

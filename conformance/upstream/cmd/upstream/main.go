@@ -110,7 +110,7 @@ func judge(ctx context.Context, chosen []suite, o options) (bool, error) {
 	expected := expectations{}
 	if !o.baseline {
 		var err error
-		if expected, err = readExpected("expected.txt", "../../DEVIATIONS.md"); err != nil {
+		if expected, err = readExpected("expected.txt", "../../docs/kubernetes.md"); err != nil {
 			return false, err
 		}
 	}

@@ -69,7 +69,7 @@ var restartSpecs = specSet{
 	asBusybox: []string{"nginx"},   // only its shell runs
 	asPause:   []string{"agnhost"}, // as a container that waits
 	program: program{
-		folder: "../../kube/cmd/sooner",
+		folder: "../../experimental/sooner",
 		args: func(env *testenv.Environment) []string {
 			return []string{"-kubeconfig=" + env.Kubeconfig(), "-node-name=" + env.Node().Name(), "-runtime-endpoint=" + env.Node().CRISocket()}
 		},

@@ -105,14 +105,14 @@ func (t *tree) modFile(pkg string) (string, error) {
 	if strings.HasPrefix(pkg, modules[1]+"/") {
 		path, replaced = filepath.Join(t.dir, "client-go.mod"), modules[1]
 	}
-	text, err := os.ReadFile("go.mod")
+	text, err := os.ReadFile("../go.mod")
 	if err != nil {
 		return "", err
 	}
 	if err := os.WriteFile(path, text, 0o644); err != nil {
 		return "", err
 	}
-	sums, err := os.ReadFile("go.sum")
+	sums, err := os.ReadFile("../go.sum")
 	if err != nil {
 		return "", err
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestExpectedFailuresQuoteTheDeviations(t *testing.T) {
-	e, err := readExpected("../../expected.txt", "../../../../DEVIATIONS.md")
+func TestExpectedFailuresQuoteTheDifferences(t *testing.T) {
+	e, err := readExpected("../../expected.txt", "../../../../docs/kubernetes.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestExpectedFailuresQuoteTheDeviations(t *testing.T) {
 
 // A test that is left out counts as one that fails, so the list has to name it.
 func TestWhatIsLeftOutIsExpectedToFail(t *testing.T) {
-	e, err := readExpected("../../expected.txt", "../../../../DEVIATIONS.md")
+	e, err := readExpected("../../expected.txt", "../../../../docs/kubernetes.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestWhatIsLeftOutIsExpectedToFail(t *testing.T) {
 }
 
 func TestExpectationsThatCannotBeMetAreRefused(t *testing.T) {
-	page := write(t, "# Deviations\n\n| **A b\nc.** |\n")
+	page := write(t, "# Differences\n\n| **A b\nc.** |\n")
 	for text, want := range map[string]string{
 		"cache TestA\n":         "want SUITE TEST REASON",
 		"\n\ncaches TestA x\n":  ":3: there is no suite",

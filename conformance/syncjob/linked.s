@@ -1,0 +1,1 @@
+// See linked.go.
