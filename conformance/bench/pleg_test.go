@@ -1,0 +1,206 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	kubeletpleg "k8s.io/kubernetes/pkg/kubelet/pleg"
+	"k8s.io/utils/clock"
+
+	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/statuscache"
+)
+
+// nodePods is how many pods of two containers the node has.
+const nodePods = 1000
+
+type podStatus = kubecontainer.PodStatus
+
+func newCache() *statuscache.Cache[types.UID, *podStatus] {
+	return statuscache.New[types.UID](statuscache.Options[*podStatus]{})
+}
+
+// writable are the methods that a statuscache.Cache shares with the kubelet's cache.
+type writable interface {
+	Set(pod types.UID, status *podStatus, err error, at time.Time) bool
+	UpdateTime(at time.Time)
+}
+
+// writeAll writes the status of every pod.
+func writeAll(c writable, pods []types.UID, at time.Time) {
+	for _, pod := range pods {
+		c.Set(pod, &podStatus{ID: pod}, nil, at)
+	}
+}
+
+// BenchmarkRelist measures a relist that finds no change.
+func BenchmarkRelist(b *testing.B) {
+	name := fmt.Sprintf("pods=%d", nodePods)
+	b.Run(name+"/impl=restart", func(b *testing.B) {
+		g := must(pleg.NewGenerator(newQuietRuntime(), nil, newCache(), pleg.GeneratorOptions{}))
+		relist := func() {
+			if err := g.Relist(context.Background()); err != nil {
+				b.Fatal(err)
+			}
+		}
+		relist() // finds every pod
+		b.ReportAllocs()
+		for b.Loop() {
+			relist()
+		}
+	})
+	b.Run(name+"/impl=kubelet", func(b *testing.B) {
+		events := make(chan *kubeletpleg.PodLifecycleEvent, 2*nodePods)
+		period := &kubeletpleg.RelistDuration{RelistPeriod: time.Second, RelistThreshold: 3 * time.Minute}
+		g := kubeletpleg.NewGenericPLEG(newQuietKubeletRuntime(), events, period, kubecontainer.NewCache(), clock.RealClock{}).(*kubeletpleg.GenericPLEG)
+		g.Relist(context.Background()) // finds every pod
+		b.ReportAllocs()
+		for b.Loop() {
+			g.Relist(context.Background())
+		}
+	})
+}
+
+// BenchmarkCacheGet measures a look-up by one reader and by two.
+func BenchmarkCacheGet(b *testing.B) {
+	pods := podKeys[types.UID](nodePods)
+	inRandomOrder := shuffled(pods)
+	ours, theirs := newCache(), kubecontainer.NewCache()
+	writeAll(ours, pods, time.Now())
+	writeAll(theirs, pods, time.Now())
+	for goroutines := 1; goroutines <= 2; goroutines++ {
+		name := fmt.Sprintf("pods=%d/goroutines=%d", nodePods, goroutines)
+		b.Run(name+"/impl=restart", func(b *testing.B) {
+			callEach(b, goroutines, inRandomOrder, func(pod types.UID) { ours.Get(pod) })
+		})
+		b.Run(name+"/impl=kubelet", func(b *testing.B) {
+			callEach(b, goroutines, inRandomOrder, func(pod types.UID) { _, _ = theirs.Get(pod) })
+		})
+	}
+}
+
+// BenchmarkWake measures a global time that ends a hundred waits, up to the last answer,
+// while ten thousand other waits go on.
+func BenchmarkWake(b *testing.B) {
+	const name = "ready=100/others=10000"
+	b.Run(name+"/impl=restart", func(b *testing.B) {
+		cache := newCache()
+		benchmarkWake(b, cache, func(pod types.UID, min time.Time) {
+			must(cache.GetNewerThan(context.Background(), pod, min))
+		})
+	})
+	b.Run(name+"/impl=kubelet", func(b *testing.B) {
+		cache := kubecontainer.NewCache()
+		benchmarkWake(b, cache, func(pod types.UID, min time.Time) {
+			must(cache.GetNewerThan(pod, min))
+		})
+	})
+}
+
+func benchmarkWake(b *testing.B, cache writable, wait func(pod types.UID, min time.Time)) {
+	const (
+		ready  = 100
+		others = 10_000
+		later  = 30 * time.Second // less than a cache allows its times to be ahead of the clock
+	)
+	pods := podKeys[types.UID](others)
+	now := time.Now()
+	writeAll(cache, pods, now)
+
+	// start starts a wait of each pod and returns once all of them have begun.
+	start := func(waits *sync.WaitGroup, pods []types.UID, min time.Time) {
+		before := blockedGoroutines()
+		for _, pod := range pods {
+			waits.Go(func() { wait(pod, min) })
+		}
+		deadline := time.Now().Add(time.Second) // because the count is approximate
+		for blockedGoroutines() < before+uint64(len(pods)) && time.Now().Before(deadline) {
+			runtime.Gosched()
+		}
+	}
+	var notReady sync.WaitGroup
+	end := now.Add(later)
+	start(&notReady, pods, end)
+
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		var woken sync.WaitGroup
+		start(&woken, pods[:ready], now)
+		now = now.Add(1)
+		b.StartTimer()
+		cache.UpdateTime(now)
+		woken.Wait()
+	}
+	cache.UpdateTime(end.Add(1))
+	notReady.Wait()
+}
+
+// blockedGoroutines returns about how many goroutines wait for something.
+func blockedGoroutines() uint64 {
+	sample := []metrics.Sample{{Name: "/sched/goroutines/waiting:goroutines"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// containerID returns an ID as long as a real one.
+func containerID(pod, container int) string { return fmt.Sprintf("%064x", 2*pod+container) }
+
+// quietRuntime lists the same running containers each time.
+type quietRuntime struct {
+	pods []pleg.Pod[types.UID]
+}
+
+func newQuietRuntime() quietRuntime {
+	var r quietRuntime
+	for i, id := range podKeys[types.UID](nodePods) {
+		r.pods = append(r.pods, pleg.Pod[types.UID]{ID: id, Containers: []pleg.Container{
+			{ID: containerID(i, 0), State: pleg.StateRunning},
+			{ID: containerID(i, 1), State: pleg.StateRunning},
+		}})
+	}
+	return r
+}
+
+func (r quietRuntime) Pods(context.Context) ([]pleg.Pod[types.UID], error) { return r.pods, nil }
+
+func (r quietRuntime) Status(_ context.Context, pod types.UID) (*podStatus, time.Time, error) {
+	return &podStatus{ID: pod}, time.Time{}, nil
+}
+
+// quietKubeletRuntime is a quietRuntime for the kubelet. A relist needs no other methods.
+type quietKubeletRuntime struct {
+	kubecontainer.Runtime
+	pods []*kubecontainer.Pod
+}
+
+func newQuietKubeletRuntime() quietKubeletRuntime {
+	var r quietKubeletRuntime
+	for i, id := range podKeys[types.UID](nodePods) {
+		pod := &kubecontainer.Pod{ID: id, Name: "pod-" + strconv.Itoa(i), Namespace: "default"}
+		for c := range 2 {
+			pod.Containers = append(pod.Containers, &kubecontainer.Container{
+				ID:    kubecontainer.ContainerID{Type: "containerd", ID: containerID(i, c)},
+				State: kubecontainer.ContainerStateRunning,
+			})
+		}
+		r.pods = append(r.pods, pod)
+	}
+	return r
+}
+
+func (r quietKubeletRuntime) GetPods(context.Context, bool) ([]*kubecontainer.Pod, error) {
+	return r.pods, nil
+}
+
+func (r quietKubeletRuntime) GetPodStatus(_ context.Context, pod *kubecontainer.Pod) (*podStatus, error) {
+	return &podStatus{ID: pod.ID}, nil
+}

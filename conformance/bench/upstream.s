@@ -1,0 +1,1 @@
+// See jobpolicy_test.go.

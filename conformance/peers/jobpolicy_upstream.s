@@ -1,1 +1,0 @@
-// See jobpolicy_upstream.go.
