@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/restartkit/restart/kube/cmd/sooner/internal/decide"
+	"github.com/restartkit/restart/experimental/sooner/internal/decide"
 )
 
 // Labels and annotations that the kubelet gives to containers and sandboxes.

@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/restartkit/restart/kube/cmd/sooner/internal/decide"
+	"github.com/restartkit/restart/experimental/sooner/internal/decide"
 )
 
 // fakeServer answers requests to an API server without a connection.

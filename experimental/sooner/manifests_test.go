@@ -266,8 +266,8 @@ func TestDockerfileBuildsTheImage(t *testing.T) {
 		"ARG GO_IMAGE=golang:" + strings.TrimSuffix(release, ".0") + ".",
 		"FROM ${GO_IMAGE} AS build\n",
 		"ARG VERSION=" + version + "\n",
-		"docker build -t " + image + " -f kube/cmd/sooner/Dockerfile .\n",
-		"CGO_ENABLED=0 go build -C kube/cmd/sooner ",
+		"docker build -t " + image + " -f experimental/sooner/Dockerfile .\n",
+		"CGO_ENABLED=0 go build -C experimental/sooner ",
 		"-X main.version=$VERSION",
 		"\nFROM scratch\nCOPY --from=build /sooner /sooner\nENTRYPOINT [\"/sooner\"]\n",
 	} {
@@ -282,7 +282,7 @@ func TestDockerfileBuildsTheImage(t *testing.T) {
 
 // .dockerignore includes all files that the program is built from.
 func TestProgramIsBuiltFromWhatDockerSees(t *testing.T) {
-	const root = "../../.."
+	const root = "../.."
 	text, err := os.ReadFile(root + "/.dockerignore")
 	if err != nil {
 		t.Fatal(err)
@@ -329,12 +329,12 @@ func TestProgramIsBuiltFromWhatDockerSees(t *testing.T) {
 		}
 	}
 	list := exec.Command("go", "list", "-deps", ".")
-	list.Dir = filepath.Join(seen, "kube/cmd/sooner")
+	list.Dir = filepath.Join(seen, "experimental/sooner")
 	list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly")
 	if text, err := list.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, text)
 	}
-	if _, err := os.Stat(filepath.Join(seen, "kube/cmd/sooner/options_test.go")); err == nil {
+	if _, err := os.Stat(filepath.Join(seen, "experimental/sooner/options_test.go")); err == nil {
 		t.Error("Docker sees the tests")
 	}
 }

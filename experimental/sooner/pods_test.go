@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/kube/cmd/sooner/internal/decide"
+	"github.com/restartkit/restart/experimental/sooner/internal/decide"
 )
 
 // rulesOf parses rules that are right.

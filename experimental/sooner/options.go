@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/restartkit/restart/kube/cmd/sooner/internal/decide"
+	"github.com/restartkit/restart/experimental/sooner/internal/decide"
 )
 
 // options are the program's flags.

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/restartkit/restart/kube/cmd/sooner/internal/decide"
+	"github.com/restartkit/restart/experimental/sooner/internal/decide"
 )
 
 const (

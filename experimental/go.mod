@@ -1,4 +1,4 @@
-module github.com/restartkit/restart/kube/cmd/sooner
+module github.com/restartkit/restart/experimental
 
 go 1.26.0
 
@@ -69,6 +69,6 @@ require (
 )
 
 replace (
-	github.com/restartkit/restart => ../../..
-	github.com/restartkit/restart/kube => ../..
+	github.com/restartkit/restart => ../
+	github.com/restartkit/restart/kube => ../kube
 )

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restartkit/restart/kube/cmd/sooner/internal/decide"
+	"github.com/restartkit/restart/experimental/sooner/internal/decide"
 )
 
 // openFolder returns a new folder that other users may read.
