@@ -1,4 +1,4 @@
-package controllerruntime
+package workqueue_test
 
 import (
 	"context"
