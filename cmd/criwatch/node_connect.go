@@ -37,14 +37,6 @@ func dial(endpoint string, more ...grpc.DialOption) (*grpc.ClientConn, error) {
 	}, more...)...)
 }
 
-// answers reports whether the runtime answers.
-func (n *node) answers(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	_, err := n.client.Version(ctx, &cri.VersionRequest{})
-	return err == nil
-}
-
 // knownSockets are the default sockets of CRI-O, cri-dockerd, k3s, k0s, MicroK8s and
 // containerd. containerd's is the last because Docker installs a containerd without
 // CRI.
