@@ -23,6 +23,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
+// chromium is the browser, such as "chromium".
+var chromium = os.Getenv("CHROMIUM")
+
 // patience is how long a test waits for what must happen. A busy machine may need most
 // of it.
 const patience = 10 * time.Minute
@@ -33,19 +36,9 @@ var (
 	browser context.Context // one for all tests
 )
 
-// chromium returns the path of the browser, "" if there is none.
-func chromium() string {
-	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); name != "" && err == nil {
-			return path
-		}
-	}
-	return ""
-}
-
 func TestMain(m *testing.M) {
-	if chromium() == "" {
-		fmt.Println("no chromium here: the page is not tested")
+	if chromium == "" {
+		fmt.Println("CHROMIUM names no browser: the page is not tested")
 		return
 	}
 	code, err := withPage(m.Run)
@@ -97,7 +90,7 @@ func withPage(test func() int) (code int, err error) {
 // withBrowser starts the browser, and runs the tests. Root cannot have a sandbox.
 func withBrowser(profile string, test func() int) (code int, err error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(chromium()),
+		chromedp.ExecPath(chromium),
 		chromedp.Flag("no-sandbox", os.Geteuid() == 0),
 		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
