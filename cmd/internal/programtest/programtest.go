@@ -282,17 +282,6 @@ func (b *Buffer) Says(text string, times int) {
 	b.program.Eventually(fmt.Sprintf("%d times %q", times, text), func() bool { return strings.Count(b.String(), text) >= times })
 }
 
-// FitsTerminal checks that no line of a help text is wider than 80 columns.
-func FitsTerminal(t *testing.T, help string) {
-	t.Helper()
-	for line := range strings.Lines(help) {
-		wide := strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "    \t", strings.Repeat(" ", 8))
-		if len(wide) > 80 {
-			t.Errorf("%d columns: %s", len(wide), wide)
-		}
-	}
-}
-
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // Golden compares text with a file, or first writes the file with -update.
