@@ -1,4 +1,4 @@
-package restart_test
+package pleg_test
 
 import (
 	"context"
@@ -21,9 +21,8 @@ import (
 	"github.com/restartkit/restart/pleg/plegtest"
 )
 
-// The supervisor of example_lifecycle_test.go, which is the loop in KUBERNETES.md,
-// survives being killed at every step, while containers exit, are removed, and come and
-// go. In each history:
+// The supervisor of example_lifecycle_test.go survives being killed at every step, while
+// containers exit, are removed, and come and go. In each history:
 //
 //  1. every decided restart happens, unless its container was removed before its start;
 //  2. no run is started twice, or without a decision;
@@ -31,7 +30,7 @@ import (
 //  4. every exit is decided on once in the saved state, and none that did not happen;
 //  5. an exit whose details the runtime still has is decided on with its exit code.
 func TestLifecycleSurvivesKills(t *testing.T) {
-	if testing.Short() || raceDetector {
+	if testing.Short() {
 		surviveKills(t, 0, 100)
 		return
 	}

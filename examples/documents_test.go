@@ -1,4 +1,4 @@
-package restart_test
+package examples_test
 
 import (
 	"io/fs"
@@ -19,6 +19,7 @@ var (
 
 // The links between documents lead to files and headings that exist.
 func TestLinksResolve(t *testing.T) {
+	t.Chdir("..")
 	if !exists("cmd/go.mod") {
 		t.Skip("the other modules of the repository, which documents link to, are missing")
 	}

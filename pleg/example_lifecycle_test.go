@@ -1,4 +1,4 @@
-package restart_test
+package pleg_test
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 //go:build long
 
-package restart_test
+package pleg_test
 
 import (
 	"math/rand/v2"
