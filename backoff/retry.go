@@ -48,6 +48,21 @@ func (o *RetryOptions) validate(errs *field.Errors) {
 // error, when ctx is done, or when options' limits or ctx's deadline rule out the next
 // call. If ctx is already done, it never calls f. An invalid argument yields an error
 // wrapping field.Errors. At most one RetryOptions may be given.
+//
+// # Coming from cenkalti/backoff or avast/retry-go
+//
+//   - If ctx is done beforehand, f is not called; cenkalti/backoff calls it once.
+//   - If ctx's deadline comes before the next call, Retry returns at once; both wait for the
+//     deadline.
+//   - The error at the end is a *RetryError with the number of calls, their time, the last error
+//     and the reason. cenkalti/backoff returns the last error, retry-go a list of all.
+//   - There is no limit by default. cenkalti/backoff stops after 15 minutes, retry-go after ten
+//     calls.
+//   - Jitter only shortens, so no delay exceeds Max. cenkalti/backoff draws from both sides of
+//     the curve, retry-go adds to it.
+//   - RetryAfter only lengthens a delay, and the curve goes on. In cenkalti/backoff it replaces
+//     the delay, even by a shorter one, and the curve starts over.
+//   - Arguments out of bounds are errors. Neither library checks them.
 func Retry(ctx context.Context, p Policy, f func(context.Context) error, options ...RetryOptions) error {
 	var o RetryOptions
 	if len(options) > 0 {

@@ -15,6 +15,18 @@
 //
 // Supervisors nest. A function that makes a Supervisor, fills it and returns the result
 // of its Run can itself be supervised, and makes a new one whenever it is restarted.
+//
+// # Coming from suture
+//
+//   - Each goroutine has failures, a delay and a limit of its own. suture adds the failures of
+//     all services to one count, and pauses all restarts while it is too high. Here Options.Rate
+//     bounds the restarts of all goroutines together.
+//   - A failed function is called again after a delay that grows; suture calls it at once.
+//   - Stop ends goroutines in reverse order, each with a time limit; suture ends all at once,
+//     within one limit. Those that do not stop are named in an error.
+//   - runtime.Goexit is an exit with a reason of its own; suture takes it for a return of nil.
+//   - A failure that is not retried is returned by Wait and Run; suture shows it in events only.
+//   - Names are unique, and Wait waits for all goroutines.
 package supervise
 
 import (
