@@ -59,7 +59,7 @@ func TestUnknownExitHasItsName(t *testing.T) {
 			r.Expect("p", web)
 			return restart(w, restart(w, r))
 		}, pleg.ExitDetails{Name: "web", Attempt: 3}},
-		{"in a position of an earlier version", func(w *world) *pleg.ExitReader[string] {
+		{"in a position without names", func(w *world) *pleg.ExitReader[string] {
 			r, _ := w.follow(pleg.ExitOptions[string]{Resume: position(t, `{"pods": [{"pod": "p", "live": ["a"]}]}`)})
 			return r
 		}, pleg.ExitDetails{}},

@@ -122,13 +122,8 @@ func TestBuildNeedsTheSource(t *testing.T) {
 	}
 }
 
-// The version of Kubernetes in the page is the one that the list of differences refers to,
-// and the page says from which commit it is built, if that can be known.
-func TestPageNamesItsKubernetesAndCommit(t *testing.T) {
-	text, err := os.ReadFile("../../docs/kubernetes.md")
-	if err != nil || !strings.Contains(string(text), "The reference is Kubernetes "+kubernetes+".") {
-		t.Errorf("docs/kubernetes.md does not refer to Kubernetes %s: %v", kubernetes, err)
-	}
+// The page says from which commit it is built, if that can be known.
+func TestPageNamesItsCommit(t *testing.T) {
 	page := func(folder string) string {
 		s := make(site)
 		if err := s.addStatic(); err != nil {

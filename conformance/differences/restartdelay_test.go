@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restartkit/restart/conformance/differences/delays"
+	"k8s.io/client-go/util/flowcontrol"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 var record = flag.Bool("record", false, "write the recorded restart delays anew")
@@ -99,7 +100,7 @@ func delayCases() []delayCase {
 func recordDelays(cases []delayCase) []byte {
 	line := func(v any) string { return string(must(json.Marshal(v))) }
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `{"vectors":"restart/1","source":%s,"about":%s,"count":%d,"cases":[`+"\n",
+	fmt.Fprintf(&b, `{"source":%s,"about":%s,"count":%d,"cases":[`+"\n",
 		line("k8s.io/client-go v0.37.2 (Apache-2.0): the delays of flowcontrol.Backoff under a fake clock"),
 		line("delays before the restarts of a crashing container, and before the retries of a failing call"), len(cases))
 	number := map[string]int{}
@@ -107,8 +108,8 @@ func recordDelays(cases []delayCase) []byte {
 		number[c.kind]++
 		fields := map[string]any{
 			"id": fmt.Sprintf("del-%c-%02d", c.kind[0], number[c.kind]), "origin": "probe", "kind": c.kind,
-			"base_ms": c.base.Milliseconds(), "max_ms": c.max.Milliseconds(), "runs_ms": delays.Milliseconds(c.runs),
-			"want": map[string]any{"delays_ms": delays.Milliseconds(c.delays())},
+			"base_ms": c.base.Milliseconds(), "max_ms": c.max.Milliseconds(), "runs_ms": milliseconds(c.runs),
+			"want": map[string]any{"delays_ms": milliseconds(c.delays())},
 		}
 		if c.kind == "crashloop" {
 			fields["reset_ms"] = c.reset.Milliseconds()
@@ -125,7 +126,59 @@ func recordDelays(cases []delayCase) []byte {
 
 func (c delayCase) delays() []time.Duration {
 	if c.kind == "crashloop" {
-		return delays.CrashLoop(c.base, c.max, c.reset, c.runs)
+		return crashLoopDelays(c.base, c.max, c.reset, c.runs)
 	}
-	return delays.Retry(c.base, c.max, c.runs)
+	return retryDelays(c.base, c.max, c.runs)
+}
+
+// crashLoopDelays returns the delay after each run of a container, by client-go's
+// Backoff, used and set up as the kubelet does (doBackOff in
+// pkg/kubelet/kuberuntime/kuberuntime_manager.go, and crashLoopBackOff in
+// pkg/kubelet/kubelet.go).
+func crashLoopDelays(base, max, reset time.Duration, runs []time.Duration) (delays []time.Duration) {
+	const key = "container"
+	clock := clocktesting.NewFakeClock(time.Unix(1e9, 0))
+	backoff := flowcontrol.NewFakeBackOff(base, max, clock)
+	backoff.HasExpiredFunc = func(event, last time.Time, _ time.Duration) bool { return event.Sub(last) > reset }
+	for _, run := range runs {
+		clock.Step(run)
+		finished := clock.Now()
+		if backoff.IsInBackOffSince(key, finished) {
+			clock.Step(backoff.Get(key))
+		}
+		if backoff.IsInBackOffSince(key, finished) {
+			panic("still in backoff when the delay is over")
+		}
+		backoff.Next(key, finished)
+		delays = append(delays, clock.Since(finished))
+	}
+	return delays
+}
+
+// retryDelays returns the delay after each failed attempt, by client-go's Backoff, used
+// as the kubelet does for pulling images (pkg/kubelet/images/image_manager.go).
+func retryDelays(base, max time.Duration, attempts []time.Duration) (delays []time.Duration) {
+	const key = "image"
+	clock := clocktesting.NewFakeClock(time.Unix(1e9, 0))
+	backoff := flowcontrol.NewFakeBackOff(base, max, clock)
+	for _, took := range attempts {
+		clock.Step(took)
+		failed := clock.Now()
+		backoff.Next(key, failed)
+		clock.Step(backoff.Get(key))
+		if backoff.IsInBackOffSinceUpdate(key, clock.Now()) {
+			panic("still in backoff when the delay is over")
+		}
+		delays = append(delays, clock.Since(failed))
+	}
+	return delays
+}
+
+// milliseconds returns the delays in milliseconds.
+func milliseconds(all []time.Duration) []int64 {
+	ms := []int64{}
+	for _, d := range all {
+		ms = append(ms, d.Milliseconds())
+	}
+	return ms
 }

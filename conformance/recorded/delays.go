@@ -7,17 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/restartkit/restart/conformance/differences/delays"
 	"github.com/restartkit/restart/internal/vectors/shape"
 )
-
-func crashLoop(in shape.Delays) (any, error) {
-	return shape.DelaysOutcome(delays.CrashLoop(in.Base(), in.Max(), in.Reset(), in.Runs())), nil
-}
-
-func retry(in shape.Delays) (any, error) {
-	return shape.DelaysOutcome(delays.Retry(in.Base(), in.Max(), in.Runs())), nil
-}
 
 // streak returns the failures in a row after newly finished pods.
 func streak(in struct {

@@ -30,11 +30,9 @@ var errNoSwitch = errors.New("this version cannot switch the feature off")
 
 // answers are the functions that answer the cases of each kind, by the file's name and the
 // kind. Whole Jobs (jobcontroller_runs) need an API server and a kubelet, where they were
-// recorded.
+// recorded. Restart delays are those of client-go, which package differences records.
 func answers() map[string]answer {
 	return map[string]answer{
-		"restartdelay/crashloop":  answered(crashLoop),
-		"restartdelay/retry":      answered(retry),
 		"backoffrecord":           answered(streak),
 		"finishtime":              answered(finishTime),
 		"remaining/global":        answered(remaining),

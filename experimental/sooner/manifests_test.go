@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -241,42 +240,6 @@ func TestKustomizationNamesEveryFile(t *testing.T) {
 	}
 	if k.APIVersion != "kustomize.config.k8s.io/v1beta1" || k.Kind != "Kustomization" || !slices.Equal(k.Resources, files) {
 		t.Errorf("%+v, files %q", k, files)
-	}
-}
-
-// The Dockerfile builds the image that the DaemonSet names, from this folder, with the Go
-// version of the module and without a C library.
-func TestDockerfileBuildsTheImage(t *testing.T) {
-	image := only[*appsv1.DaemonSet](t, documents(t)).Spec.Template.Spec.Containers[0].Image
-	_, version, _ := strings.Cut(image, ":")
-	if !regexp.MustCompile(`^v\d+\.\d+\.\d+$`).MatchString(version) {
-		t.Errorf("the DaemonSet's image is %s", image)
-	}
-	text, err := os.ReadFile("Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	module, err := os.ReadFile("go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, release, _ := strings.Cut(string(module), "\ngo ")
-	release, _, _ = strings.Cut(release, "\n")
-	for _, want := range []string{
-		"ARG GO_IMAGE=golang:" + strings.TrimSuffix(release, ".0") + ".",
-		"FROM ${GO_IMAGE} AS build\n",
-		"ARG VERSION=" + version + "\n",
-		"docker build -t " + image + " -f experimental/sooner/Dockerfile .\n",
-		"CGO_ENABLED=0 go build -C experimental/sooner ",
-		"-X main.version=$VERSION",
-		"\nFROM scratch\nCOPY --from=build /sooner /sooner\nENTRYPOINT [\"/sooner\"]\n",
-	} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("%q is not in the Dockerfile", want)
-		}
-	}
-	if !regexp.MustCompile(`\nARG GO_IMAGE=golang:\d+\.\d+\.\d+\n`).Match(text) || strings.Contains(string(text), ":latest") {
-		t.Error("the base image of the Dockerfile is not one patch version")
 	}
 }
 

@@ -38,7 +38,6 @@ var (
 	chaosSeeds   = flag.Int("jobcontroller.chaos", 1, "runs of TestServerChaosLosesNoEndAndCountsNoneTwice")
 	chaosFirst   = flag.Uint64("jobcontroller.chaosseed", 1, "seed of the first run")
 	chaosTime    = flag.Duration("jobcontroller.chaostime", 36*time.Second, "how long there is trouble")
-	chaosProgram = flag.String("jobcontroller.program", "", "restart-job-controller to run as the replicas; empty: this program, whose clocks differ")
 )
 
 // Two replicas with a Lease run Jobs and are killed in turn. A proxy before the API
@@ -51,7 +50,7 @@ func TestServerChaosLosesNoEndAndCountsNoneTwice(t *testing.T) {
 	table := map[string]int{}
 	for i := range *chaosSeeds {
 		seed := *chaosFirst + uint64(i)
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { newChaos(t, env, seed, table, [2]string{*chaosProgram, *chaosProgram}).run() })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { newChaos(t, env, seed, table).run() })
 	}
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		t.Logf("%-50s %8d", name, table[name])
@@ -63,7 +62,7 @@ func TestServerChaosLosesNoEndAndCountsNoneTwice(t *testing.T) {
 		"fault: request refused", "fault: answer lost", "fault: watch delayed", "fault: replica killed", "fault: etcd restarted",
 		"fault: pod refused by a quota", "fault: pod failed", "fault: Job suspended", "check: another replica leads", "check: pod ended", "check: Job ended", "check: end counted",
 	}
-	if *chaosProgram == "" && *chaosSeeds >= 5 { // who gets the Lease is a race: of a few runs nothing can be demanded
+	if *chaosSeeds >= 5 { // who gets the Lease is a race: of a few runs nothing can be demanded
 		wanted = append(wanted, "fault: replica whose clock is ahead led")
 	}
 	for _, name := range wanted {
@@ -79,7 +78,6 @@ type chaos struct {
 	seed      uint64
 	env       *testenv.Environment
 	table     map[string]int
-	programs  [2]string // of the replicas; empty: this program
 	client    kubernetes.Interface
 	namespace string
 	proxy     *faultyProxy
@@ -89,11 +87,11 @@ type chaos struct {
 	jobs      []*batchv1.Job
 }
 
-func newChaos(t *testing.T, env *testenv.Environment, seed uint64, table map[string]int, programs [2]string) *chaos {
+func newChaos(t *testing.T, env *testenv.Environment, seed uint64, table map[string]int) *chaos {
 	config := env.Config()
 	config.QPS = -1
 	c := &chaos{
-		T: t, Rand: rand.New(rand.NewPCG(seed, 2)), seed: seed, env: env, table: table, programs: programs,
+		T: t, Rand: rand.New(rand.NewPCG(seed, 2)), seed: seed, env: env, table: table,
 		client: kubernetes.NewForConfigOrDie(config), namespace: env.Namespace(t),
 		record: newChaosRecord(t), calm: make(chan struct{}),
 	}

@@ -170,10 +170,6 @@ func (c *chaos) replicaCommand(i int) *exec.Cmd {
 	}
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), replicaVariable+"="+string(settings))
-	if program := c.programs[i]; program != "" {
-		command = exec.Command(program, "-kubeconfig", c.config, "-namespace", c.namespace, "-listen", "", "-leader-elect-resource-namespace", c.namespace, "-leader-elect-resource-name", leaseName,
-			"-leader-elect-lease-duration", leaseDuration.String(), "-leader-elect-renew-deadline", renewDeadline.String(), "-leader-elect-retry-period", retryPeriod.String(), "-kube-api-qps", "0")
-	}
 	if testing.Verbose() {
 		command.Stderr = os.Stderr
 	}

@@ -8,8 +8,6 @@ import (
 	"github.com/restartkit/restart/cmd/internal/document"
 )
 
-//go:generate go -C generate test . -rewrite
-
 //go:embed fields.json
 var table []byte
 

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -188,61 +187,6 @@ func TestExampleJobIsOurs(t *testing.T) {
 		if name != jobcontroller.AnnotationBaseDelay && name != jobcontroller.AnnotationSkipWaiting {
 			t.Errorf("annotation %s", name)
 		}
-	}
-}
-
-// The image is built from this folder, with the Go version of the module and without a
-// C library.
-func TestDockerfileBuildsThisProgram(t *testing.T) {
-	text, err := os.ReadFile("Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	module, err := os.ReadFile("../../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, version, _ := strings.Cut(string(module), "\ngo ")
-	version, _, _ = strings.Cut(version, "\n")
-	for _, want := range []string{
-		"ARG GO_IMAGE=golang:" + strings.TrimSuffix(version, ".0") + ".",
-		"FROM ${GO_IMAGE} AS build\n",
-		"CGO_ENABLED=0 go build -C kube ",
-		"./cmd/restart-job-controller\n",
-		"\nFROM scratch\n",
-	} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("%q is not in the Dockerfile", want)
-		}
-	}
-}
-
-// The Dockerfile builds the image that the Deployment names. All images, including the
-// Dockerfile's base, have fixed versions.
-func TestImagesHaveVersions(t *testing.T) {
-	image := only[*appsv1.Deployment](t, manifests(t, "manifests/*.yaml")).Spec.Template.Spec.Containers[0].Image
-	_, version, _ := strings.Cut(image, ":")
-	text, err := os.ReadFile("Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	readme, err := os.ReadFile("../../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, want := range map[string]string{
-		string(text):   "ARG VERSION=" + version + "\n",
-		string(readme): "docker build -t " + image + " ",
-	} {
-		if !strings.Contains(file, want) {
-			t.Errorf("the Deployment's image is %s; %q is not there", image, want)
-		}
-	}
-	if !regexp.MustCompile(`^v\d+\.\d+\.\d+$`).MatchString(version) {
-		t.Errorf("the Deployment's image is %s", image)
-	}
-	if !regexp.MustCompile(`\nARG GO_IMAGE=golang:\d+\.\d+\.\d+\n`).Match(text) || strings.Contains(string(text), ":latest") {
-		t.Error("the base image of the Dockerfile is not one patch version")
 	}
 }
 
