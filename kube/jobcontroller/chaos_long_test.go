@@ -35,9 +35,9 @@ import (
 )
 
 var (
-	chaosSeeds   = flag.Int("jobcontroller.chaos", 1, "runs of TestServerChaosLosesNoEndAndCountsNoneTwice")
-	chaosFirst   = flag.Uint64("jobcontroller.chaosseed", 1, "seed of the first run")
-	chaosTime    = flag.Duration("jobcontroller.chaostime", 36*time.Second, "how long there is trouble")
+	chaosSeeds = flag.Int("jobcontroller.chaos", 1, "runs of TestServerChaosLosesNoEndAndCountsNoneTwice")
+	chaosFirst = flag.Uint64("jobcontroller.chaosseed", 1, "seed of the first run")
+	chaosTime  = flag.Duration("jobcontroller.chaostime", 36*time.Second, "how long there is trouble")
 )
 
 // Two replicas with a Lease run Jobs and are killed in turn. A proxy before the API
