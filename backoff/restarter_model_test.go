@@ -43,6 +43,7 @@ type modelCount struct {
 	failures int
 	delay    *backoff.Policy // of the rule, when it was last seen
 	decided  []time.Time     // restarts, each
+	windowed bool            // whether decided was counted within a Window
 }
 
 // ruleKey returns the key of a rule's counts.
@@ -104,6 +105,7 @@ func (m *modelRestarter) exited(key string, c backoff.ExitPolicy, e backoff.Exit
 	}
 	limit, window, recent := m.limit, m.window, &rec.recent
 	count := failures
+	restarts := d.Action == backoff.ActionRestart || d.Action == backoff.ActionRestartAll
 	if rule >= 0 {
 		r := c.Rules[rule]
 		d.RuleName = r.Name
@@ -118,11 +120,14 @@ func (m *modelRestarter) exited(key string, c backoff.ExitPolicy, e backoff.Exit
 				d.RuleFailures, count, policy = n.failures, n.failures, *r.Delay
 			}
 			if r.Limit > 0 {
+				if restarts && n.windowed != (r.Window > 0) {
+					n.decided, n.windowed = nil, r.Window > 0
+				}
 				limit, window, recent = r.Limit, r.Window, &n.decided
 			}
 		}
 	}
-	if (d.Action == backoff.ActionRestart || d.Action == backoff.ActionRestartAll) && limit > 0 {
+	if restarts && limit > 0 {
 		allowed := 0
 		for _, at := range *recent {
 			if window == 0 || m.steady.Sub(at) < window {

@@ -84,7 +84,7 @@ type Rule struct {
 	// Restarter's Limit.
 	Limit int `json:"limit,omitempty"`
 	// Window is the period of Limit; 0 means forever, which Validate rejects if Delay
-	// sets ResetAfter.
+	// sets ResetAfter. To set it to 0, or no longer to 0, starts the count over.
 	Window time.Duration `json:"window,omitempty"`
 
 	// Unknown holds all other fields, as in Policy. Validate reports them.
