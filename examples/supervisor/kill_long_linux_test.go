@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/statefile"
 )
 
@@ -79,8 +78,7 @@ func TestSupervisorSurvivesKillsAtRandomMoments(t *testing.T) {
 	awaitEnd(t, dir)
 
 	restarter := must(backoff.NewRestarter(curve, backoff.RestarterOptions[string]{}))
-	var position *pleg.ExitPosition[string]
-	must(statefile.Load(filepath.Join(dir, "state.json"), &[2]any{restarter, &position}))
+	must(statefile.Load(filepath.Join(dir, "state.json"), &saved{Restarter: restarter}))
 	all := readLog(t, logs)
 	for name, runs := range all {
 		for i, r := range runs {

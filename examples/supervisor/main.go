@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -22,6 +24,7 @@ import (
 )
 
 var curve = backoff.ReducedCrashLoop()
+
 var rules = backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, Rules: backoff.Rules{
 	{Name: "killed", Action: backoff.ActionRestart, Signals: []string{"SIGKILL"}, Limit: 5, Window: time.Hour}}}
 
@@ -62,16 +65,35 @@ func (runs) Status(_ context.Context, id string) (s status, _ time.Time, err err
 	return s, time.Time{}, nil
 }
 
+// saved is the state that survives the program: the decisions, and how far the exits have
+// been read.
+type saved struct {
+	Restarter *backoff.Restarter[string] `json:"restarter"`
+	Position  *pleg.ExitPosition[string] `json:"position"`
+}
+
+// parse returns the number of a run and the name of its command, from an id such as 3.web.
+func parse(id string) (run int64, name string) {
+	number, name, _ := strings.Cut(id, ".")
+	run, err := strconv.ParseInt(number, 10, 64)
+	check(err)
+	return run, name
+}
+
 func main() {
 	if len(os.Args) < 4 || len(os.Args)%2 != 0 || os.Chdir(os.Args[1]) != nil {
 		log.Fatal("usage: supervisor FOLDER NAME COMMAND [NAME COMMAND]…; FOLDER must exist")
 	}
 	restarter := must(backoff.NewRestarter(curve, backoff.RestarterOptions[string]{}))
-	var position *pleg.ExitPosition[string]
-	must(statefile.Load("state.json", &[2]any{restarter, &position}))
+	before := saved{Restarter: restarter}
+	must(statefile.Load("state.json", &before))
 	gen := must(pleg.NewGenerator(runs{}, nil, statuscache.New[string](statuscache.Options[status]{}), pleg.GeneratorOptions{RelistPeriod: 50 * time.Millisecond}))
-	reader := must(gen.ExitReader(pleg.ExitOptions[string]{Resume: position}))
+	reader := must(gen.ExitReader(pleg.ExitOptions[string]{Resume: before.Position}))
 	go gen.Run(context.Background())
+	save := func() {
+		position := reader.Position()
+		check(statefile.Save("state.json", saved{restarter, &position}))
+	}
 	commands := map[string]string{}
 	start := func(name string) {
 		last, _ := restarter.State(name)
@@ -81,12 +103,12 @@ func main() {
 		defer file.Close()
 		if s, _, _ := (runs{}).Status(context.Background(), id); s.state == pleg.StateCreated {
 			reader.Expect(id, pleg.Container{ID: id})
-			must(0, statefile.Save("state.json", [2]any{restarter, reader.Position()}))
-			must(0, syscall.Flock(int(file.Fd()), syscall.LOCK_EX))
+			save()
+			check(syscall.Flock(int(file.Fd()), syscall.LOCK_EX))
 			cmd := exec.Command("sh", "-c", `date +%s >&3; sh -c "$1"; echo $? >&3`, "sh", commands[name])
 			cmd.Env, cmd.ExtraFiles = append(os.Environ(), "RUN="+id), []*os.File{file} // fd 3, which holds the lock
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-			must(0, cmd.Start())
+			check(cmd.Start())
 			go cmd.Wait()
 		} else if s.state > pleg.StateCreated {
 			restarter.Started(name, last.Last.Run+1)
@@ -97,10 +119,11 @@ func main() {
 	}
 	for ; ; time.Sleep(50 * time.Millisecond) {
 		for e, ok := reader.TryNext(); ok; e, ok = reader.TryNext() {
-			var run int64
-			fmt.Sscanf(e.Container, "%d.%s", &run, &e.Pod)
-			fmt.Println(e.Pod+":", restarter.Exited(e.Pod, rules, e.Backoff(run)).Reason(rules, e.Backoff(run)))
-			must(0, statefile.Save("state.json", [2]any{restarter, reader.Position()}))
+			run, name := parse(e.Container)
+			exit := e.Backoff(run)
+			decision := restarter.Exited(name, rules, exit)
+			fmt.Printf("%s: %s\n", name, decision.Reason(rules, exit))
+			save()
 		}
 		due := maps.Collect(restarter.Due(time.Now()))
 		for name := range commands {
@@ -112,9 +135,13 @@ func main() {
 	}
 }
 
-func must[T any](value T, err error) T {
+func check(err error) {
 	if err != nil {
 		log.Fatal(err)
 	}
+}
+
+func must[T any](value T, err error) T {
+	check(err)
 	return value
 }

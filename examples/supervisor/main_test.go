@@ -18,7 +18,6 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/internal/crashpoint"
-	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/statefile"
 )
 
@@ -152,8 +151,7 @@ func TestSupervisorSurvivesKills(t *testing.T) {
 	awaitEnd(t, dir)
 
 	restarter := must(backoff.NewRestarter(curve, backoff.RestarterOptions[string]{}))
-	var position *pleg.ExitPosition[string]
-	must(statefile.Load(filepath.Join(dir, "state.json"), &[2]any{restarter, &position}))
+	must(statefile.Load(filepath.Join(dir, "state.json"), &saved{Restarter: restarter}))
 	for _, name := range names {
 		n := runs(name)
 		s, _ := restarter.State(name)
@@ -172,7 +170,7 @@ func awaitEnd(t *testing.T, dir string) {
 	}
 	for _, name := range files {
 		file := must(os.Open(name))
-		must(0, syscall.Flock(int(file.Fd()), syscall.LOCK_SH))
+		check(syscall.Flock(int(file.Fd()), syscall.LOCK_SH))
 		file.Close()
 	}
 }
