@@ -13,7 +13,7 @@ import (
 	"github.com/restartkit/restart/indexset"
 )
 
-// completions is the number of indexes of the Jobs that are measured.
+// completions is the number of indexes of each measured Job.
 const completions = 100_000
 
 // everyThird returns every third index, so that each is a range of its own.

@@ -19,7 +19,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// podKeys returns n keys that are as long as the UIDs of pods.
+// podKeys returns n keys as long as the UIDs of pods.
 func podKeys[K ~string](n int) []K {
 	keys := make([]K, n)
 	for i := range keys {

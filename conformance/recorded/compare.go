@@ -77,7 +77,7 @@ func soonest(value any) (any, error) {
 	return json.Number(strconv.FormatInt(first, 10)), nil
 }
 
-// sorted sorts a list of pods that are created at once, in no order.
+// sorted sorts a list of pods created at once, which have no order.
 func sorted(value any) (any, error) {
 	list, ok := value.([]any)
 	if !ok {

@@ -161,7 +161,7 @@ func (a *agent) pods() map[string]*pod {
 	return a.cluster.list()
 }
 
-// report logs and counts verdicts that are new.
+// report logs and counts new verdicts.
 func (a *agent) report(plan decide.Plan, l *look) {
 	last := maps.Clone(a.verdicts)
 	maps.DeleteFunc(a.verdicts, func(_ string, v verdict) bool { return l.lists(v.pod) })

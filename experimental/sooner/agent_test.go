@@ -189,7 +189,7 @@ func counted(t testing.TB, m *metrics, name, label string) float64 {
 }
 
 // An exited container of a static pod is removed when a kubelet has had the time to see
-// the exit. A record that is never started makes the kubelet look, and is removed again.
+// the exit. A record without a start makes the kubelet look, and is removed again.
 // The runs go on that way, and their logs do not pile up.
 func TestStaticPodRestarts(t *testing.T) {
 	bubble(t, func(t *testing.T, h *host) {
@@ -516,7 +516,7 @@ func TestRemovalFails(t *testing.T) {
 	})
 }
 
-// A record that is gone already counts as removed, so its pod is poked.
+// A missing record counts as removed, so its pod is poked.
 func TestRemovalOfARecordThatIsGone(t *testing.T) {
 	bubble(t, func(t *testing.T, h *host) {
 		h.static("web", secondAfter42)
@@ -690,7 +690,7 @@ func TestMemoryEndsWithThePod(t *testing.T) {
 	})
 }
 
-// A folder of static pods that is missing is one mistake, not one per turn.
+// A missing folder of static pods is one mistake, not one per turn.
 func TestMissingManifestsAreLoggedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, h *host) {
 		h.static("web", secondAfter42)

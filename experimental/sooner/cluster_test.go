@@ -140,8 +140,8 @@ func TestPokesByRecord(t *testing.T) {
 	})
 }
 
-// Answers that fail are counted and logged, and pokes go on. A pod that is gone or has a
-// new UID is no mistake.
+// Failed answers are counted and logged, and pokes go on. A pod gone by then, or with a
+// new UID, is no mistake.
 func TestPokeFails(t *testing.T) {
 	for code, failures := range map[int]bool{0: true, http.StatusForbidden: true, http.StatusInternalServerError: true, http.StatusNotFound: false, http.StatusConflict: false} {
 		bubble(t, func(t *testing.T, h *host) {
@@ -255,7 +255,7 @@ func TestRestartNow(t *testing.T) {
 	})
 }
 
-// The annotation of a pod that was never of interest ends its wait, too.
+// The annotation ends the wait of a pod without rules, too.
 func TestRestartNowOfTheOnlyPod(t *testing.T) {
 	bubble(t, func(t *testing.T, h *host) {
 		h.connect()
@@ -315,7 +315,7 @@ func TestStaticPodWithoutServer(t *testing.T) {
 	})
 }
 
-// Mirror pods and pods that are gone are not followed.
+// Neither mirror pods nor deleted pods are followed.
 func TestClusterPods(t *testing.T) {
 	wake := make(chan struct{}, 1)
 	c, err := newCluster(&rest.Config{Host: "http://server"}, "node1", nil, wake)
@@ -349,6 +349,6 @@ func TestClusterPods(t *testing.T) {
 	}
 	c.replace(string(p.UID), nil)
 	if all := c.list(); len(all) != 0 || !woken() {
-		t.Errorf("a pod that is gone: %v", all)
+		t.Errorf("a deleted pod: %v", all)
 	}
 }

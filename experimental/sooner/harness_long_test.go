@@ -287,7 +287,7 @@ func (o *observer) look(ctx context.Context) {
 }
 
 // note notes which containers have no record left. A kubelet keeps the last one of each
-// container of a pod that is not deleted.
+// container of a pod not being deleted.
 func (o *observer) note(all []*cri.Container) {
 	present := make(map[string]bool)
 	for _, c := range all {

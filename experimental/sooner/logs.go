@@ -13,7 +13,7 @@ import (
 // logName matches the logs whose number the kubelet takes as a restart count.
 var logName = regexp.MustCompile(`^(\d+)\.log(\..*)?`)
 
-// logs returns the files of a container's log folder that have a number, by name, and
+// logs returns the numbered files of a container's log folder, by name, and
 // the restart count that the kubelet derives from them.
 func logs(folder string) (numbers map[string]int64, next int64, err error) {
 	entries, err := os.ReadDir(folder)

@@ -97,7 +97,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// The runtime tells the path of a log. A folder that is not the container's is left alone.
+// The runtime tells the path of a log. Another container's folder is left alone.
 func TestPruneOfAnotherFolder(t *testing.T) {
 	folder := logFolder(t, "0.log", "1.log")
 	for _, tt := range []struct{ path, pod, container string }{

@@ -26,7 +26,7 @@ import (
 )
 
 // TestExemptExitsRestartSooner measures the times from exit to start of pods with rules,
-// and compares these pods with twins that have none. It also tells what a mistake in an
+// and compares these pods with twins without rules. It also tells what a mistake in an
 // annotation does, and the annotation restart-now. Times fail the test only if a container
 // starts before the kubelet's own delay though its exit is the kubelet's.
 func TestExemptExitsRestartSooner(t *testing.T) {
@@ -244,7 +244,7 @@ func TestKillsLeaveNoPodBehind(t *testing.T) {
 
 var removal = regexp.MustCompile(`msg=removed pod=default/(\S+) container=c code=(\d+) restart=(\d+)`)
 
-// removedOnce fails the test if the logs of sooner tell of a removal that was wrong.
+// removedOnce fails the test if the logs of sooner tell of a wrong removal.
 func removedOnce(t *testing.T, logs string) {
 	t.Helper()
 	done := map[string]bool{}

@@ -17,7 +17,7 @@ import (
 	"github.com/restartkit/restart/experimental/sooner/internal/decide"
 )
 
-// rulesOf parses rules that are right.
+// rulesOf parses valid rules.
 func rulesOf(t testing.TB, text string) *decide.Rules {
 	t.Helper()
 	r, err := decide.ParseRules([]byte(text))

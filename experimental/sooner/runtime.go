@@ -79,7 +79,7 @@ func (n *node) version(ctx context.Context) (string, error) {
 	return v.RuntimeName + " " + v.RuntimeVersion, nil
 }
 
-// exited returns the containers that have exited.
+// exited returns the exited containers.
 func (n *node) exited(ctx context.Context) ([]*cri.Container, error) {
 	return n.containers(ctx, &cri.ContainerFilter{State: &cri.ContainerStateValue{State: cri.ContainerState_CONTAINER_EXITED}})
 }
@@ -129,7 +129,7 @@ func (n *node) remove(ctx context.Context, id string) error {
 	return err
 }
 
-// poke creates a record that is never started, which the kubelet sees as a change of
+// poke creates a record and never starts it, which the kubelet sees as a change of
 // the pod.
 func (n *node) poke(ctx context.Context, sandbox string, image *cri.ImageSpec) error {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)

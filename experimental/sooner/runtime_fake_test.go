@@ -119,7 +119,7 @@ func (f *fakeRuntime) record(uid string, s *cri.ContainerStatus) {
 	f.records[s.Id] = &fakeRecord{box.Id, s}
 }
 
-// exitedStatus returns the status of a run that has just ended.
+// exitedStatus returns the status of a run just ended.
 func exitedStatus(id string, code int32, restarts int, log string) *cri.ContainerStatus {
 	now := time.Now()
 	return &cri.ContainerStatus{

@@ -30,7 +30,7 @@ func read(files fs.FS, name string) ([]*Case, error) {
 	file := name + ".json"
 	data, err := fs.ReadFile(files, file)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w, in VECTORS_DIR or testdata/vectors", err)
 	}
 	var doc struct {
 		Count *int              `json:"count"`

@@ -15,7 +15,7 @@
 //     the gate StaleControllerConsistencyJob demands, on by default since 1.36.
 //   - Expectations count creations and deletions as the informer's handlers do. They do not
 //     expire. A pod that is created and deleted between two observations counts as both.
-//   - A request about a pod that is gone gets the error NotFound, which Kubernetes often takes
+//   - A request about a deleted pod gets the error NotFound, which Kubernetes often takes
 //     for success.
 //   - A pass may begin at any moment; the queue's delays after errors are left out.
 //   - Delays begin with 10 s and double once, instead of up to 10 minutes.

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// specLabels leaves out specs that need a feature gate that is off by default.
+	// specLabels leaves out specs of feature gates off by default.
 	specLabels = "!Feature: containsAny OffByDefault"
 	// specsAtOnce is the number of specs running at once, except for those that Kubernetes
 	// marks as serial. Most of their time they wait.

@@ -22,7 +22,7 @@ func TestExpectedFailuresQuoteTheDifferences(t *testing.T) {
 	}
 }
 
-// A test that is left out counts as one that fails, so the list has to name it.
+// A test left out counts as a failure, so the list has to name it.
 func TestWhatIsLeftOutIsExpectedToFail(t *testing.T) {
 	e, err := readExpected("../../expected.txt", "../../../../docs/kubernetes.md")
 	if err != nil {

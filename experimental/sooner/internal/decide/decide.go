@@ -78,7 +78,7 @@ type Shown struct {
 // Observation is the state of the node at one instant.
 type Observation struct {
 	Now     time.Time
-	Elapsed time.Duration // on a clock that is never set, from any start
+	Elapsed time.Duration // on a monotonic clock, from any start
 	// Pods are those known from the API server or from manifests. Sandboxes and Records
 	// are of one listing, and complete for each pod that has opted in and was listed.
 	Pods      []Pod
