@@ -1,29 +1,43 @@
-// Package backoff decides whether and when a failed call, goroutine, process, container
-// or other task runs again (KEP-4603, KEP-5307, KEP-5532).
+// Package backoff decides whether something that failed runs again, and when.
 //
-// [Retry] calls a function until it succeeds:
+// Start with the smallest level that solves your problem.
 //
-//	err := backoff.Retry(ctx, backoff.Policy{Initial: time.Second, Max: time.Minute}, connect)
+// A call fails and should be repeated until it succeeds: [Retry].
 //
-// Package supervise keeps goroutines running. For anything else with exits, report each
-// exit to a [Restarter] and wait for the restart:
+//	err := backoff.Retry(ctx, policy, connect, backoff.RetryOptions{})
 //
-//	r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{})
-//	d := r.Exited("web", backoff.ExitPolicy{}, backoff.ExitOf(run, started, cmd.ProcessState))
-//	if d.Action == backoff.ActionRestart {
-//		err = r.Wait(ctx, "web")
+// Your program, file or resource keeps its own state and only needs a delay that grows
+// with every failure: a [Policy] is the curve, and a [Streak] is two fields that you store
+// wherever you like.
+//
+//	policy := backoff.Policy{Initial: time.Second, Max: 5 * time.Minute}
+//	...
+//	status.Streak = policy.Failed(status.Streak, started, time.Now()) // it has failed
+//	...
+//	if wait := policy.Left(status.Streak, time.Now()); wait > 0 {
+//		return wait // not yet
 //	}
 //
-// A [Rule] gives a cause of failure its own action, delay and limit. The state of a
-// Restarter can be stored; after a crash, [Restarter.Due] yields the restarts to carry
-// out.
+// Exits should be judged by rules, with limits and the end of a give-up: an [ExitPolicy]
+// holds everything that decides, and a [State] what must be remembered about one thing.
 //
-// A [Tracker] only computes delays, for instance for a work queue. A [Policy] is a
-// delay curve. [CrashLoop] and similar functions return the curves of Kubernetes, and
-// [CrashLoopConfig.Resolve] returns a node's curve.
+// Many things restart, and a loop waits for them: a [Restarter] is a map of States with a
+// clock, a rate for all of them, and one JSON document.
 //
-// The package starts no goroutines and does no I/O. Durations saturate, and a wait is
-// never negative or longer than its maximum, even if the clock jumps.
+//	r, err := backoff.NewRestarter(backoff.ExitPolicy{Delay: &policy}, backoff.RestarterOptions[string]{})
+//	...
+//	d := r.Exited("web", backoff.ExitPolicy{}, backoff.ExitOf(run, started, cmd.ProcessState))
+//	fmt.Println(d.Action, d.Delay)
+//	err = r.Wait(ctx, "web") // nil means: start it now
+//
+// A [Tracker] replaces client-go's flowcontrol.Backoff and the rate limiter of a work
+// queue. Package supervise restarts goroutines. [CrashLoop] and the functions beside it
+// are the curves of Kubernetes (KEP-4603), and rules are those of KEP-5307 and KEP-5532
+// with more conditions.
+//
+// The package starts no goroutines and does no I/O. Durations saturate, and no wait is
+// negative or longer than its curve allows, whatever the clock does. Tests can use
+// virtual time: everything works inside testing/synctest.
 package backoff
 
 import (
@@ -35,33 +49,31 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// Policy is a restart delay curve. The first FreeFailures failures in a row have no
-// delay. The n-th failure after them has a delay of Initial * Factor^(n-1), at most
-// Max.
+// Policy is a curve of delays. The first FreeFailures failures in a row have no delay.
+// The n-th failure after them has a delay of Initial * Factor^(n-1), at most Max.
 //
-// The zero value is not valid. Start from a preset, or set Initial and Max.
+// The zero value is not valid. Set Initial and Max, or start from a function such as
+// CrashLoop. In JSON, durations are strings such as "90s", and unknown fields are errors.
 type Policy struct {
 	Initial time.Duration `json:"initial"`         // first delay; > 0
 	Max     time.Duration `json:"max"`             // longest delay, jitter included; >= Initial
 	Factor  float64       `json:"factor,omitzero"` // growth per failure; 0 means 2, otherwise >= 1 and finite
-	// Jitter, in 0..1, makes each delay d random within (d*(1-Jitter), d].
+	// Jitter, in 0..1, makes each delay d random within (d*(1-Jitter), d]. Delay and a
+	// Streak ignore it.
 	Jitter       float64       `json:"jitter,omitzero"`
-	ResetAfter   time.Duration `json:"resetAfter,omitzero"` // a longer run starts the curve over; 0 means 2*Max
-	FreeFailures int           `json:"free,omitzero"`       // failures in a row before the first delay; >= 0
-	// Unknown holds all other fields of the JSON, as an object such as {"maxx":"5s"}, or
-	// is empty. Policies with unknown fields are invalid.
-	Unknown string `json:"-"`
+	ResetAfter   time.Duration `json:"resetAfter,omitzero"`   // a longer run starts the curve over; 0 means 2*Max
+	FreeFailures int           `json:"freeFailures,omitzero"` // failures in a row before the first delay; >= 0
 }
 
-// Validate returns field.Errors listing every field out of bounds and, by its JSON name
-// and with a suggestion, every unknown field; or nil.
+// Validate returns field.Errors listing every field out of bounds by its name in Go, or
+// nil.
 func (p Policy) Validate() error {
 	var errs field.Errors
 	p.validate(&errs)
 	return errs.Err()
 }
 
-func (p Policy) validate(errs *field.Errors) {
+func (p *Policy) validate(errs *field.Errors) {
 	ok := p.inBounds()
 	errs.Check(ok.initial, "Initial", p.Initial, "> 0")
 	errs.Check(ok.max, "Max", p.Max, fmt.Sprintf(">= the first delay, %v", p.Initial))
@@ -69,13 +81,12 @@ func (p Policy) validate(errs *field.Errors) {
 	errs.Check(ok.jitter, "Jitter", p.Jitter, "in 0..1")
 	errs.Check(ok.resetAfter, "ResetAfter", p.ResetAfter, ">= 0 (0 means twice the longest delay)")
 	errs.Check(ok.free, "FreeFailures", p.FreeFailures, ">= 0")
-	validateUnknown(errs, "", p.Unknown, policyFields{})
 }
 
 // fieldsOK records which fields are in bounds.
 type fieldsOK struct{ initial, max, factor, jitter, resetAfter, free bool }
 
-func (p Policy) inBounds() fieldsOK {
+func (p *Policy) inBounds() fieldsOK {
 	return fieldsOK{
 		initial:    p.Initial > 0,
 		max:        p.Max >= p.Initial,
@@ -87,28 +98,33 @@ func (p Policy) inBounds() fieldsOK {
 }
 
 // valid is Validate() == nil without allocating.
-func (p Policy) valid() bool {
-	return p.Unknown == "" && p.inBounds() == fieldsOK{true, true, true, true, true, true}
+func (p *Policy) valid() bool {
+	return p.inBounds() == fieldsOK{true, true, true, true, true, true}
 }
 
 // exactSteps is the number of steps that Delay multiplies one by one. A factor of 1.25
 // grows a millionfold in that many steps, and a factor close to 1 costs no more.
 const exactSteps = 64
 
-// Delay returns the delay after the given number of failures in a row, without jitter.
-// p must be valid. More failures never shorten the delay, which is exact with a Factor
-// of 2 and otherwise rounded to a nanosecond or, from the 65th step on, to one part in
-// 10^9.
+// Delay returns the delay after the given number of failures in a row, without jitter,
+// within [0, Max]. It is 0 for no failures, for a negative number, and under an invalid
+// policy.
+//
+// More failures never shorten the delay, which is exact with a Factor of 2 and otherwise
+// rounded to a nanosecond or, from the 65th step on, to one part in 10^9.
 func (p Policy) Delay(failures int) time.Duration {
+	if !p.valid() {
+		return 0
+	}
 	return p.delay(failures)
 }
 
-// delay is Delay without a copy of the policy.
+// delay is Delay of a valid policy, without a copy.
 func (p *Policy) delay(failures int) time.Duration {
 	if failures <= 0 || failures <= p.FreeFailures {
 		return 0
 	}
-	steps := failures - max(p.FreeFailures, 0) - 1
+	steps := failures - p.FreeFailures - 1
 	if p.Factor == 0 || p.Factor == 2 {
 		if steps >= bits.LeadingZeros64(uint64(p.Initial)) {
 			return p.Max
@@ -141,38 +157,34 @@ func (p Policy) WithMax(max time.Duration) Policy {
 	return p
 }
 
-// ResetThreshold returns ResetAfter or, if it is 0, twice Max.
-func (p Policy) ResetThreshold() time.Duration {
+// ResetThreshold returns how long a run must last to start the curve over: it must be
+// longer than ResetAfter or, if that is 0, than twice Max. It is never negative.
+func (p Policy) ResetThreshold() time.Duration { return p.resetThreshold() }
+
+func (p *Policy) resetThreshold() time.Duration {
 	if p.ResetAfter != 0 {
-		return p.ResetAfter
+		return max(p.ResetAfter, 0)
 	}
-	return addDuration(p.Max, p.Max)
+	longest := max(p.Max, 0)
+	return addDuration(longest, longest)
 }
 
-// jittered draws a delay from (d*(1-Jitter), d]. It clamps rand's results to [0, 1).
-func (p Policy) jittered(d time.Duration, rand func() float64) time.Duration {
-	if p.Jitter == 0 || d <= 0 {
-		return d
-	}
-	r := rand()
-	if !(r > 0) { // NaN too
+// jittered shortens a delay by jitter, to within (d*(1-Jitter), d]. The draw is a random
+// number in [0, 1); larger ones count as just below 1, and smaller ones and NaN as 0.
+func (p *Policy) jittered(d time.Duration, draw float64) time.Duration {
+	if p.Jitter == 0 || d <= 0 || !(draw > 0) {
 		return d
 	}
 	span := p.Jitter * float64(d)
-	return d - time.Duration(min(r*span, math.Nextafter(span, 0)))
+	return d - time.Duration(min(draw*span, math.Nextafter(span, 0)))
 }
 
-// drawn returns d if jittered can draw it after that many failures, and otherwise the
+// drawn returns d if jittered can return it after that many failures, and otherwise the
 // delay without jitter.
-func (p Policy) drawn(failures int, d time.Duration) time.Duration {
-	nominal := p.Delay(failures)
+func (p *Policy) drawn(failures int, d time.Duration) time.Duration {
+	nominal := p.delay(failures)
 	if d <= nominal && float64(nominal-d) < p.Jitter*float64(nominal) {
 		return d
 	}
 	return nominal
-}
-
-// policyNames maps the fields of a Policy to their JSON names.
-var policyNames = map[string]string{
-	"Initial": "initial", "Max": "max", "Factor": "factor", "Jitter": "jitter", "ResetAfter": "resetAfter", "FreeFailures": "free",
 }

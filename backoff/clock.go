@@ -1,7 +1,6 @@
 package backoff
 
 import (
-	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -31,16 +30,6 @@ func (s *timescale) instant(at time.Time) time.Duration {
 		return at.Sub(s.base)
 	}
 	return subtract(at.Sub(s.base), s.set())
-}
-
-// instantBefore is instant for a time read from a clock before now. The result is not
-// after now because of a step that set ignores.
-func (s *timescale) instantBefore(at time.Time) time.Duration {
-	instant, now := s.instant(at), s.now()
-	if s.monotonic && instant > now && instant-now < time.Second {
-		return now
-	}
-	return instant
 }
 
 // time is the inverse of instant and returns wall-clock time.
@@ -74,39 +63,4 @@ func (p *progress) to(wall time.Time) time.Duration {
 	p.at = add(p.at, max(wall.Sub(p.wall), 0))
 	p.wall = wall
 	return p.at
-}
-
-// steady reads a clock as a progress. A clock that alternates between two times
-// advances steady time whenever it jumps ahead, so users move the origin once a time is
-// beyond horizon.
-type steady struct {
-	clock clock.PassiveClock
-
-	mu     sync.Mutex
-	latest progress
-}
-
-// horizon is the largest steady time in use, 73 years.
-const horizon = 1 << 61
-
-func newSteady(c clock.PassiveClock) *steady {
-	return &steady{clock: c, latest: progress{wall: c.Now()}}
-}
-
-// now returns the clock's time and the corresponding steady time.
-func (s *steady) now() (time.Time, time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	wall := s.clock.Now()
-	return wall, s.latest.to(wall)
-}
-
-// moveOrigin makes the latest time 0 and returns the amount by which later times
-// decrease.
-func (s *steady) moveOrigin() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	by := s.latest.at
-	s.latest.at = 0
-	return by
 }

@@ -1,9 +1,14 @@
 package backoff
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -11,81 +16,64 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Restarter decides whether and when to restart a key after an exit. It applies a
-// restart policy and rules, a backoff and a limit per key, and a Rate across all keys,
-// which gives each restart a turn.
+// Restarter decides about many things that restart, each under a key. It is a map of
+// States with a clock, random numbers, a Rate for all keys together, and one JSON
+// document.
 //
-// Call Exited after every exit and follow its Decision; before a restart, sleep for
-// Remaining. Exited is atomic and idempotent; see Exit.
+// Report every exit to Exited and follow its Decision. Then call Wait, which returns nil
+// when the key may start, or ask CanStart in a loop of your own and say Started. A
+// Restarter gives every answer as a State does; see there for the rules.
 //
-// A key has one count of failures in a row, and one more for each rule with a Delay. A
-// run longer than ResetAfter starts a count over; a long wait does not. Exit code 0
-// counts as a failure if it leads to a restart (KEP-4603, On Success and the 10 minute
-// recovery threshold).
+// Invariants, for every key and time:
 //
-// Neither setting the clock back nor an exit in the future lengthens a wait.
-// Invariants, for every key and instant:
-//
-//  1. a Delay is within [0, Max] of its curve, or ends at the key's turn under Rate
-//  2. Remaining is within [0, Delay]
-//  3. within Window, each rule with a Limit decides at most Limit restarts; all other restarts share the option Limit
-//  4. any n restarts that span a time t satisfy n <= Rate*t + Burst
+//  1. a wait is within [0, Max] of its curve, or ends at the key's turn under Rate
+//  2. a decision allows one start
+//  3. within its Window, a limit allows at most Limit restarts, unless it was reached and a
+//     long run started it over
+//  4. the waits that end within any time t are at most Rate*t + Burst
 //
 // Create one with NewRestarter; the zero value is not usable. A Restarter is safe for
-// concurrent use, but its option Rand must not call it.
+// concurrent use by multiple goroutines.
 type Restarter[K comparable] struct {
-	policy  Policy
-	reset   time.Duration // ResetThreshold of policy
+	policy  ExitPolicy
 	options RestarterOptions[K]
-	clock   *steady
-	bucket  *bucket // nil without a Rate
-	keys    store[K, *history]
+	rate    *rate // nil without a Rate
+	keys    store[K, *entry]
 	waiters waiters[K]
-	lowered atomic.Int64 // see Lowered
+	bound   atomic.Int64 // longest wait of all policies so far
 }
 
-// RestarterOptions configures a Restarter. Functions must be safe for concurrent use.
+// entry is what a Restarter knows about a key. Its State is not shared.
+type entry struct {
+	State
+	keep      time.Duration // how long the counts can matter after the last start was due
+	slot      time.Duration // booked under Rate, if isBooked
+	isBooked  bool
+	isInvalid bool // the last exit was not decided, because its policy was invalid
+}
+
+// RestarterOptions configures a Restarter. The zero value is ready to use.
 type RestarterOptions[K comparable] struct {
 	Clock clock.PassiveClock // nil means the real clock
-	Rand  func() float64     // in [0, 1), called only if Jitter > 0; nil means math/rand/v2
-	// PolicyFor returns the policy for an exit and must depend only on its arguments.
-	// If it is nil or returns a zero Policy, the Restarter's policy applies. An invalid
-	// Policy has the same effect and sets Decision.PolicyInvalid.
-	PolicyFor func(key K, e Exit) Policy
-	Limit     int           // restarts of a key within Window before GiveUp; 0 means no limit
-	Window    time.Duration // period of Limit; 0 means forever
-	Rate      float64       // restarts per second across all keys; 0 means no limit
-	Burst     int           // restarts allowed at once under Rate; 0 means 1
-	History   int           // earlier exits to keep per key, with their Decisions; 0 to 1000
-	// RefuseFuture makes Restore reject times later than the clock instead of lowering
-	// them.
-	RefuseFuture bool
+	// Rand returns numbers in [0, 1). It is called once per exit under a policy with
+	// Jitter. Nil means math/rand/v2. It must be safe for concurrent use.
+	Rand    func() float64
+	Rate    float64 // starts per second across all keys, first starts not included; 0 means no limit
+	Burst   int     // starts allowed at once under Rate; 0 means 1
+	History int     // earlier exits to keep per key, with their decisions; 0 to 1000
 }
 
-// maxHistory bounds RestarterOptions.History.
-const maxHistory = 1000
-
-// Validate returns field.Errors listing every option that is out of bounds or has no
-// effect, or nil.
-func (o RestarterOptions[K]) Validate() error {
-	var errs field.Errors
-	o.validate(&errs)
-	return errs.Err()
-}
-
-func (o RestarterOptions[K]) validate(errs *field.Errors) {
-	errs.Check(o.Limit >= 0, "Limit", o.Limit, ">= 0 (0 means none)")
-	errs.Check(o.Window >= 0, "Window", o.Window, ">= 0 (0 means forever)")
+func (o *RestarterOptions[K]) validate(errs *field.Errors) {
 	errs.Check(o.Rate >= 0 && !math.IsInf(o.Rate, 1), "Rate", o.Rate, ">= 0 and finite (0 means none)")
 	errs.Check(o.Burst >= 0, "Burst", o.Burst, ">= 0 (0 means 1)")
-	errs.Check(o.History >= 0 && o.History <= maxHistory, "History", o.History, fmt.Sprintf("in 0..%d", maxHistory))
-	errs.Check(o.Window <= 0 || o.Limit != 0, "Window", o.Window, "0 without a Limit")
 	errs.Check(o.Burst <= 0 || o.Rate != 0, "Burst", o.Burst, "0 without a Rate")
+	errs.Check(o.History >= 0 && o.History <= maxHistory, "History", o.History, fmt.Sprintf("in 0..%d", maxHistory))
 }
 
-// NewRestarter returns an empty Restarter. The error wraps field.Errors listing every
-// mistake in p and o.
-func NewRestarter[K comparable](p Policy, o RestarterOptions[K]) (*Restarter[K], error) {
+// NewRestarter returns an empty Restarter. Each field that is zero in the policy of an
+// Exited takes its value from p; Limit and Window do so together. The error wraps
+// field.Errors listing every mistake in p and o.
+func NewRestarter[K comparable](p ExitPolicy, o RestarterOptions[K]) (*Restarter[K], error) {
 	var errs field.Errors
 	p.validate(&errs)
 	o.validate(&errs)
@@ -98,186 +86,412 @@ func NewRestarter[K comparable](p Policy, o RestarterOptions[K]) (*Restarter[K],
 	if o.Rand == nil {
 		o.Rand = rand.Float64
 	}
-	r := &Restarter[K]{policy: p, reset: p.ResetThreshold(), options: o, clock: newSteady(o.Clock), keys: newStore[K, *history]()}
+	r := &Restarter[K]{policy: p, options: o, keys: newStore[K, *entry]()}
+	r.bound.Store(int64(p.bound()))
 	if o.Rate > 0 {
-		r.bucket = newBucket(o.Rate, o.Burst)
+		r.rate = newRate(o.Rate, o.Burst, o.Clock.Now())
 	}
 	return r, nil
 }
 
-// Exited decides about an exit of key under c. If the exit is not new, Exited returns
-// the last Decision; see Exit.
-func (r *Restarter[K]) Exited(key K, c ExitPolicy, e Exit) Decision {
-	policy, valid := r.policyFor(key, e)
-	shard, hash, clockTime, now := r.lock(key)
+// Exited decides about an exit of key under p, whose zero fields are those of the
+// Restarter's policy. If the exit is not new, it returns the last decision; see Exit. If
+// the policy is invalid, it decides to stop and remembers nothing, but CanStart allows no
+// start until an exit is decided.
+func (r *Restarter[K]) Exited(key K, p ExitPolicy, e Exit) Decision {
+	p = p.withDefaults(&r.policy)
+	now, draw := r.options.Clock.Now(), 0.0 // before the lock, which a panic would leave locked
+	if p.jitters() {
+		draw = r.options.Rand()
+	}
+	shard, hash := r.keys.lock(key)
 	defer shard.mu.Unlock()
-	h, known := lookup(shard, hash, key)
-	if known && !h.isNew(&e, clockTime) {
-		h.reported = now
-		return h.decision
+	x := find(shard, hash, key)
+	if x == nil {
+		x = &entry{}
+		shard.insert(hash, key, x)
 	}
-	if !known {
-		h = &history{}
-		shard.insert(hash, key, h)
+	var before Outcome
+	if r.options.History > 0 {
+		before = x.Outcome
 	}
-	r.unbook(h, now)
-	t := r.terms(&policy, valid)
-	t.next(h, &c, &e, clockTime, now)
-	h.keep = r.keepFor(policy.ResetThreshold(), h.counts)
-	r.book(h, h.last.finished(clockTime), clockTime, now)
+	d := x.Exited(&p, e, now, draw)
+	if x.isInvalid = d.Invalid != nil; !d.New || x.isInvalid {
+		return d
+	}
+	if r.options.History > 0 && before.Action != "" {
+		x.History = append(x.History, before)
+		x.History = slices.Delete(x.History, 0, max(0, len(x.History)-r.options.History))
+	}
+	x.keep = p.keep()
+	r.raiseBound(p.bound())
+	r.book(x, now)
 	r.waiters.wake(key)
-	return h.decision
+	d = x.Decision()
+	d.New = true
+	return d
 }
 
-func (r *Restarter[K]) terms(curve *Policy, valid bool) terms {
-	o := &r.options
-	return terms{curve, valid, o.Rand, o.Limit, o.Window, o.History}
+// keep returns how long counts matter after a start was due: as long as the windows of
+// limits, and a run that starts late, lasts ResetAfter and is reported late.
+func (p *ExitPolicy) keep() time.Duration {
+	keep := max(p.Window, p.GiveUpFor)
+	for curve := range p.curves {
+		reset := curve.resetThreshold()
+		keep = max(keep, addDuration(reset, reset))
+	}
+	if p.Limit > 0 && p.Window == 0 {
+		return never
+	}
+	for i := range p.Rules {
+		if r := &p.Rules[i]; r.Limit > 0 && r.Window == 0 {
+			return never
+		}
+		keep = max(keep, p.Rules[i].Window)
+	}
+	return keep
 }
 
-// book assigns a restart its turn under Rate, possibly after it is due. A delayed
-// restart has its Delay counted from the time from.
-func (r *Restarter[K]) book(h *history, from, clockTime time.Time, now time.Duration) {
-	if r.bucket == nil || !h.decision.Action.restarts() {
+// raiseBound makes the bound of waits at least d.
+func (r *Restarter[K]) raiseBound(d time.Duration) {
+	for {
+		bound := r.bound.Load()
+		if int64(d) <= bound || r.bound.CompareAndSwap(bound, int64(d)) {
+			return
+		}
+	}
+}
+
+// book gives x a slot under Rate for the start that its decision allows, and gives back
+// the slot that it had.
+func (r *Restarter[K]) book(x *entry, now time.Time) {
+	r.unbook(x, now)
+	x.Turn = time.Time{}
+	if r.rate == nil || x.NotBefore.IsZero() {
 		return
 	}
-	free := h.due
-	h.due = r.bucket.book(now, free)
-	h.booked = true
-	h.decision.NotBefore = clockTime.Round(0).Add(h.due - now)
-	if h.due > free {
-		h.decision.Delay = add(clockTime.Sub(from), h.due-now)
+	slot, until := r.rate.book(now, x.rest(time.Duration(r.bound.Load()), now))
+	x.slot, x.isBooked = slot, true
+	x.Turn = inYears(now.Add(until))
+}
+
+// unbook gives back the slot of a start that has not come.
+func (r *Restarter[K]) unbook(x *entry, now time.Time) {
+	if x.isBooked {
+		r.rate.cancel(now, x.slot)
+		x.isBooked = false
 	}
 }
 
-// unbook gives back the turn of a pending restart.
-func (r *Restarter[K]) unbook(h *history, now time.Duration) {
-	if h.booked {
-		r.bucket.cancel(now, h.due)
-		h.booked = false
-	}
-}
-
-// lock locks the shard of a key and reads the clock.
-func (r *Restarter[K]) lock(key K) (shard *shard[K, *history], hash uint64, clockTime time.Time, now time.Duration) {
-	shard, hash = r.keys.lock(key)
-	if clockTime, now = r.clock.now(); now >= horizon {
-		shard.mu.Unlock()
-		r.moveOrigin()
-		shard.mu.Lock()
-		clockTime, now = r.clock.now()
-	}
-	return shard, hash, clockTime, now
-}
-
-// moveOrigin makes the present the origin of all steady times.
-func (r *Restarter[K]) moveOrigin() {
-	r.keys.lockAll()
-	defer r.keys.unlockAll()
-	by := r.clock.moveOrigin()
-	for h := range r.keys.values() {
-		(*h).moveOrigin(by)
-	}
-	if r.bucket != nil {
-		r.bucket.moveOrigin(by)
-	}
-}
-
-// policyFor returns the policy in force; valid is false if it replaces an invalid one.
-func (r *Restarter[K]) policyFor(key K, e Exit) (p Policy, valid bool) {
-	if r.options.PolicyFor == nil {
-		return r.policy, true
-	}
-	if p = r.options.PolicyFor(key, e); p.valid() {
-		return p, true
-	}
-	return r.policy, p == Policy{}
-}
-
-// keepFor returns how long a key matters after its restart. This covers the windows of
-// limits, and a run that starts late, lasts ResetAfter and is reported late.
-func (r *Restarter[K]) keepFor(reset time.Duration, counts []ruleCount) time.Duration {
-	reset = max(reset, r.reset)
-	keep := addDuration(reset, reset)
-	for i := range counts {
-		keep = max(keep, counts[i].keep)
-	}
-	if r.options.Limit == 0 {
-		return keep
-	}
-	if r.options.Window == 0 {
-		return math.MaxInt64
-	}
-	return max(keep, r.options.Window)
-}
-
-// Remaining returns how long to sleep before restarting key, or 0 if no restart is
-// pending.
-func (r *Restarter[K]) Remaining(key K) time.Duration {
-	shard, hash, _, now := r.lock(key)
+// CanStart reports whether key may start now. If not, wait is how long until it may, or
+// the largest duration if only another exit, Forgive or Reset can change the answer: the
+// key was stopped or given up, its start was used up by Started or Wait, or its policy was
+// invalid. A key without an exit may start at once, until it is Started.
+func (r *Restarter[K]) CanStart(key K) (ok bool, wait time.Duration) {
+	now := r.options.Clock.Now()
+	shard, hash := r.keys.lock(key)
 	defer shard.mu.Unlock()
-	h, ok := lookup(shard, hash, key)
-	if !ok {
-		return 0
+	if x := find(shard, hash, key); x != nil {
+		return r.canStart(x, now)
 	}
-	return h.remaining(now)
+	return true, 0
 }
 
-// RestartNow ends the wait of key, for instance because a dependency is back. The key
-// restarts now, or at its turn under Rate, and its failures still count. RestartNow
-// returns the key's Decision, with a Delay counted from now unless the wait was over.
-// If key should not restart, ok is false.
+func (r *Restarter[K]) canStart(x *entry, now time.Time) (ok bool, wait time.Duration) {
+	if x.isInvalid {
+		return false, never
+	}
+	return x.canStart(time.Duration(r.bound.Load()), now)
+}
+
+// Started says that key has started, or is about to, and uses up the start that CanStart
+// allows. at is when it started; zero means now. Started reports whether the start was
+// still unused, so of two goroutines that both call it before they start the key, one
+// sees true. See State.Started for what a crash does.
+func (r *Restarter[K]) Started(key K, at time.Time) bool {
+	now := r.options.Clock.Now()
+	if at.IsZero() {
+		at = now
+	}
+	return r.change(key, true, func(x *entry) bool { return x.Started(at) })
+}
+
+// Healthy says that the run of key which Started announced is still going on. Once it has
+// lasted longer than ResetAfter, counts and limits start over, as they would at its exit.
+// Programs that poll call it; others have no need to. p is as in Exited.
+func (r *Restarter[K]) Healthy(key K, p ExitPolicy) {
+	now := r.options.Clock.Now()
+	p = p.withDefaults(&r.policy)
+	r.change(key, false, func(x *entry) bool {
+		x.Healthy(&p, now)
+		return true
+	})
+}
+
+// Forgive starts the counts and limits of key over and, unless it runs, lets it start at
+// once, or at its turn under Rate, even after a give-up or a stop. It is for a person or a
+// program that knows the trouble is over. It is a no-op if key is unknown.
+func (r *Restarter[K]) Forgive(key K) {
+	now := r.options.Clock.Now()
+	r.change(key, false, func(x *entry) bool {
+		if x.Forgive(now); x.StartedAt.IsZero() {
+			r.book(x, now)
+		}
+		return true
+	})
+}
+
+// RestartNow ends the wait of key, for instance because a dependency is back. The key may
+// start now, or at its turn under Rate, and its failures still count. RestartNow returns
+// the key's Decision, with a Delay counted from now unless the wait was over. If no
+// restart is waiting or due, ok is false.
 func (r *Restarter[K]) RestartNow(key K) (d Decision, ok bool) {
-	shard, hash, clockTime, now := r.lock(key)
+	now := r.options.Clock.Now()
+	ok = r.change(key, false, func(x *entry) bool {
+		waits := x.rest(never, now) > 0
+		if !x.RestartNow(now) {
+			return false
+		}
+		if waits {
+			r.book(x, now)
+		}
+		d = x.Decision()
+		return true
+	})
+	return d, ok
+}
+
+// change calls f with the entry of key under its lock, and wakes those who wait for the
+// key if f says that something changed. If key is unknown, change adds it, or else
+// returns false.
+func (r *Restarter[K]) change(key K, add bool, f func(*entry) (changed bool)) bool {
+	shard, hash := r.keys.lock(key)
 	defer shard.mu.Unlock()
-	h, ok := lookup(shard, hash, key)
-	if !ok || !h.decision.Action.restarts() {
-		return Decision{}, false
+	x := find(shard, hash, key)
+	if x == nil {
+		if !add {
+			return false
+		}
+		x = &entry{}
+		shard.insert(hash, key, x)
 	}
-	if h.remaining(now) > 0 {
-		r.unbook(h, now)
-		h.schedule(0, clockTime, clockTime, now)
-		r.book(h, clockTime, clockTime, now)
+	changed := f(x)
+	if changed {
 		r.waiters.wake(key)
 	}
-	return h.decision, true
+	return changed
 }
 
-// Reset forgets key.
+// Reset forgets key. Call it when the key is gone for good.
 func (r *Restarter[K]) Reset(key K) {
-	shard, hash, _, now := r.lock(key)
+	now := r.options.Clock.Now()
+	shard, hash := r.keys.lock(key)
 	defer shard.mu.Unlock()
-	if h, ok := lookup(shard, hash, key); ok {
-		r.unbook(h, now)
+	if x := find(shard, hash, key); x != nil {
+		r.unbook(x, now)
 		shard.remove(hash, key)
 		r.waiters.wake(key)
 	}
 }
 
 // GC drops keys that no longer matter and returns their number; call it occasionally. A
-// key matters until both the longest Window and twice the longest ResetAfter in use
-// have passed since its restart was due and its exit was last reported. With a Limit
-// but no Window, it matters until Reset.
+// key with a restart matters until both the longest Window and twice the longest
+// ResetAfter of its policy have passed since the restart was due, began, and was decided.
+// With a limit that has no Window, it matters until Reset, and so does a key that was
+// stopped or given up, since nothing must start it again.
+//
+// So GC forgets a key that has run for long. Ask CanStart only about what does not run.
 func (r *Restarter[K]) GC() int {
+	now := r.options.Clock.Now()
 	dropped := 0
 	for i := range r.keys.shards {
-		now := time.Duration(math.MinInt64) // read under the lock, because the origin may move
-		dropped += r.keys.shards[i].sweep(func(h **history) bool {
-			if now == math.MinInt64 {
-				_, now = r.clock.now()
-			}
-			return subtract(now, max((*h).due, (*h).reported)) > (*h).keep
-		})
+		dropped += r.keys.shards[i].sweep(func(x **entry) bool { return (*x).isOver(now) })
 	}
 	return dropped
+}
+
+func (x *entry) isOver(now time.Time) bool {
+	if x.isInvalid || !x.Action.restarts() && x.Action != "" || x.LimitReached || x.keep == never {
+		return false
+	}
+	last := later(later(later(x.NotBefore, x.Turn), x.Reported), x.StartedAt)
+	return now.Sub(last) > x.keep
 }
 
 // Len returns the number of keys.
 func (r *Restarter[K]) Len() int { return r.keys.len() }
 
-// lookup returns the history of key, if known.
-func lookup[K comparable](shard *shard[K, *history], hash uint64, key K) (*history, bool) {
+// find returns the entry of a key, or nil.
+func find[K comparable](shard *shard[K, *entry], hash uint64, key K) *entry {
 	if found := shard.find(hash, key); found != nil {
-		return *found, true
+		return *found
 	}
-	return nil, false
+	return nil
+}
+
+// Due yields every start that was allowed and not Started, soonest first, with those that
+// still wait at now; see Decision.Remaining. A give-up that ends is among them. Pass the
+// clock's time as now. Call Due after loading a state, because a crash may have prevented
+// starts already decided. The sequence is a snapshot; the loop may use the Restarter.
+func (r *Restarter[K]) Due(now time.Time) iter.Seq2[K, Decision] {
+	return func(yield func(K, Decision) bool) {
+		type start struct {
+			key      K
+			decision Decision
+			wait     time.Duration
+		}
+		var due []start
+		for key := range r.keys.keys() {
+			if d, wait, ok := r.due(key, now); ok {
+				due = append(due, start{key, d, wait})
+			}
+		}
+		slices.SortStableFunc(due, func(a, b start) int {
+			return cmp.Or(cmp.Compare(a.wait, b.wait), a.decision.NotBefore.Compare(b.decision.NotBefore))
+		})
+		for _, one := range due {
+			if !yield(one.key, one.decision) {
+				return
+			}
+		}
+	}
+}
+
+// due returns the decision about key and its wait, if it allows a start that is not used
+// up. The decision's times are made to fit the wait, even if a clock was set since.
+func (r *Restarter[K]) due(key K, now time.Time) (d Decision, wait time.Duration, ok bool) {
+	shard, hash := r.keys.lock(key)
+	defer shard.mu.Unlock()
+	x := find(shard, hash, key)
+	if x == nil || x.Action == "" {
+		return d, 0, false
+	}
+	ok, wait = r.canStart(x, now)
+	if wait == never {
+		return d, 0, false
+	}
+	d = x.Decision()
+	if wait > 0 {
+		d.NotBefore = now.Add(wait)
+	}
+	d.Delay = max(d.Delay, wait)
+	return d, wait, true
+}
+
+// State returns a copy of the state of key and reports whether key is known.
+func (r *Restarter[K]) State(key K) (State, bool) {
+	shard, hash := r.keys.lock(key)
+	defer shard.mu.Unlock()
+	if x := find(shard, hash, key); x != nil {
+		return x.clone(), true
+	}
+	return State{}, false
+}
+
+// All yields every key with its state, in no particular order. A key that changes
+// meanwhile is yielded at most once, in a state it had. The loop may use the Restarter.
+func (r *Restarter[K]) All() iter.Seq2[K, State] {
+	return func(yield func(K, State) bool) {
+		for key := range r.keys.keys() {
+			if s, ok := r.State(key); ok && !yield(key, s) {
+				return
+			}
+		}
+	}
+}
+
+// Restore sets the state of key to s, which may be damaged or edited. Times later than the
+// clock become the clock's time, and a wait longer than a day or, if that is longer, than
+// every delay in use becomes that long. A start that is allowed and not used up takes a
+// new turn under Rate.
+func (r *Restarter[K]) Restore(key K, s State) {
+	now := r.options.Clock.Now()
+	s = s.clone()
+	s.repair(time.Duration(r.bound.Load()), now)
+	s.History = s.History[max(0, len(s.History)-r.options.History):]
+	x := &entry{State: s, keep: max(r.policy.keep(), minBound)}
+	if s.Restarts > 0 || slices.ContainsFunc(s.Rules, func(n RuleCounts) bool { return n.Restarts > 0 }) {
+		x.keep = never
+	}
+	shard, hash := r.keys.lock(key)
+	defer shard.mu.Unlock()
+	if old := find(shard, hash, key); old != nil {
+		r.unbook(old, now)
+		*old = *x
+		x = old
+	} else {
+		shard.insert(hash, key, x)
+	}
+	if x.StartedAt.IsZero() {
+		r.book(x, now)
+	}
+	r.waiters.wake(key)
+}
+
+// ErrNoStart is the error of a Wait for a key that no passing of time lets start.
+var ErrNoStart = errors.New("no start is allowed")
+
+// Wait waits until CanStart allows a start of key, uses it up as Started does, and returns
+// nil: start the key now. After a give-up that ends, Wait waits for its end. It follows
+// changes by RestartNow, Forgive, Reset, Restore or another exit.
+//
+// If only another exit, Forgive or Reset can allow a start, as after a stop, a give-up that
+// does not end, or a start that was already used up, Wait returns an error wrapping
+// ErrNoStart that says which. If ctx is done first, Wait returns ctx's error.
+//
+// Wait uses the timers of the option Clock if it is a clock.Clock. Otherwise it uses
+// real timers, and reads Clock whenever one fires.
+func (r *Restarter[K]) Wait(ctx context.Context, key K) error {
+	s := sleeper{clock: clock.RealClock{}}
+	if c, ok := r.options.Clock.(clock.Clock); ok {
+		s.clock = c
+	}
+	defer s.stop()
+	for {
+		if done, err := r.await(ctx, key, &s); done || err != nil {
+			return err
+		}
+	}
+}
+
+// await takes the start of key, or waits until it may be allowed.
+func (r *Restarter[K]) await(ctx context.Context, key K, s *sleeper) (done bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	wake := r.waiters.add(key)
+	defer r.waiters.remove(key, wake)
+	wait, err := r.take(key)
+	if err != nil || wait == 0 {
+		return true, err
+	}
+	return false, s.sleep(ctx, wait, wake.changed)
+}
+
+// take uses up the start of key if it is allowed, and otherwise returns the wait.
+func (r *Restarter[K]) take(key K) (wait time.Duration, err error) {
+	now := r.options.Clock.Now()
+	r.change(key, true, func(x *entry) bool {
+		var ok bool
+		if ok, wait = r.canStart(x, now); ok {
+			x.Started(now)
+		} else if wait == never {
+			err = fmt.Errorf("backoff: Restarter.Wait(%s): %w, because %s", keyText(key), ErrNoStart, x.whyNot())
+		}
+		return ok
+	})
+	return wait, err
+}
+
+// whyNot says why an entry allows no start.
+func (x *entry) whyNot() string {
+	switch {
+	case x.isInvalid:
+		return "the policy of its last exit is invalid"
+	case !x.StartedAt.IsZero():
+		return "it was started and has not exited since"
+	case x.Action == ActionStop:
+		return "it was stopped"
+	}
+	return "it was given up"
 }

@@ -230,7 +230,7 @@ func (r *retry) failed(last error) (time.Duration, error) {
 	if r.permanent || r.calls == r.options.Attempts {
 		return 0, r.giveUp(last, nil)
 	}
-	delay := max(r.policy.jittered(r.policy.delay(r.calls), r.options.Rand), atLeast)
+	delay := max(r.delay(), atLeast)
 	if r.options.Elapsed > 0 && add(r.elapsed.to(r.options.Clock.Now()), delay) > r.options.Elapsed {
 		return 0, r.giveUp(last, nil)
 	}
@@ -241,6 +241,15 @@ func (r *retry) failed(last error) (time.Duration, error) {
 		r.options.Notify(r.calls, last, delay)
 	}
 	return delay, nil
+}
+
+// delay draws the delay after the latest call.
+func (r *retry) delay() time.Duration {
+	d := r.policy.delay(r.calls)
+	if r.policy.Jitter == 0 || d <= 0 {
+		return d
+	}
+	return r.policy.jittered(d, r.options.Rand())
 }
 
 func (r *retry) giveUp(last, context error) error {

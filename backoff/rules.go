@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,77 +53,155 @@ type ExitCodes struct {
 	Operator Operator    `json:"operator,omitempty"`
 	Values   []int32     `json:"values,omitempty"` // in any order; at most 255, ranges included
 	Ranges   []CodeRange `json:"ranges,omitempty"` // of codes 0 to 255; not in core/v1
-	Unknown  string      `json:"-"`                // all other fields, as in Policy; Validate reports them
 }
 
-// CodeRange holds the exit codes from First to Last, both included.
+// CodeRange holds the exit codes from First to Last, both included. Its text is
+// 128-159.
 type CodeRange struct{ First, Last int32 }
 
 // Rule is one entry of restartPolicyRules. It matches an exit if it has conditions and
 // all of them hold. Only Action and ExitCodes exist in core/v1.
 //
 // A rule with a Delay counts its own failures in a row, namely the exits it decided
-// since the key last ran longer than Delay's ResetAfter. Counts belong to the rule's
-// Name, or its index if unnamed, so name the rules of a policy that can change.
+// since the last run longer than Delay's ResetAfter. Counts belong to the rule's Name,
+// or its index if unnamed, so name the rules of a policy that can change.
 type Rule struct {
 	Name   string `json:"name,omitempty"`   // unique DNS label, shown in the Decision and its Reason
 	Action Action `json:"action,omitempty"` // Restart, RestartAllContainers or GiveUp
 
 	// Conditions. Unset ones are ignored. Signals have their Linux names.
-	ExitCodes   *ExitCodes    `json:"exitCodes,omitempty"`  // condition on the exit code
-	Reasons     []string      `json:"reasons,omitempty"`    // the exit's Reason is exactly one of these
-	Signals     []string      `json:"signals,omitempty"`    // its signal is one of these, such as SIGKILL or SIGRTMIN+1
-	RanLessThan time.Duration `json:"ranLess,omitempty"`    // the run was shorter than this
-	RanAtLeast  time.Duration `json:"ranAtLeast,omitempty"` // the run was at least this long
-	MinFailures int           `json:"attempts,omitempty"`   // at least this many failures in a row, this exit included
+	ExitCodes   *ExitCodes    `json:"exitCodes,omitempty"`   // condition on the exit code
+	Reasons     []string      `json:"reasons,omitempty"`     // the exit's Reason is exactly one of these
+	Signals     []string      `json:"signals,omitempty"`     // its signal is one of these, such as SIGKILL or SIGRTMIN+1
+	RanLessThan time.Duration `json:"ranLessThan,omitempty"` // the run was shorter than this
+	RanAtLeast  time.Duration `json:"ranAtLeast,omitempty"`  // the run was at least this long
+	MinFailures int           `json:"minFailures,omitempty"` // at least this many failures in a row, this exit included
 
-	// Delay is the curve for the rule's own failures in a row; nil means the curve and
-	// failures of the key.
+	// Uncounted makes an exit no failure: a pause, a planned restart, a drain. Such an
+	// exit changes neither failures nor limits. Its restart waits for Delay's first delay
+	// or, without a Delay, for what is left of the wait before it. A run longer than
+	// ResetAfter starts the counts over all the same.
+	Uncounted bool `json:"uncounted,omitempty"`
+
+	// Delay is the curve for the rule's own failures in a row; nil means the policy's
+	// curve and failures.
 	Delay *Policy `json:"delay,omitempty"`
 	// Limit is the number of the rule's restarts allowed within Window before the
 	// action becomes GiveUp; 0 means no limit. These restarts do not count toward the
-	// Restarter's Limit.
+	// policy's Limit.
 	Limit int `json:"limit,omitempty"`
-	// Window is the period of Limit; 0 means forever, which Validate rejects if Delay
-	// sets ResetAfter. To set it to 0, or no longer to 0, starts the count over.
+	// Window is the period of Limit; 0 means since the counts last started over. To set
+	// it to 0, or no longer to 0, starts the count of the limit over.
 	Window time.Duration `json:"window,omitempty"`
-
-	// Unknown holds all other fields, as in Policy. Validate reports them.
-	Unknown string `json:"-"`
 }
 
-// Rules is a container's list of restartPolicyRules.
-type Rules []Rule
-
-// ExitPolicy is a restart policy with rules that take precedence. Its JSON is that of a
-// core/v1 container (KEP-5307, KEP-5532) with additional fields in Rule, so a
-// manifest's container can be unmarshaled into it. The zero value restarts after every
-// exit.
+// ExitPolicy is everything that decides about an exit: a restart policy, rules that take
+// precedence over it, a curve, and limits. Its zero value restarts after every exit, by
+// the curve of CrashLoop, without limits. A Restarter replaces fields that are zero by
+// those of its own policy; see NewRestarter.
 //
-// Decoding ignores unknown fields beside RestartPolicy and Rules, because they belong
-// to the container. To detect a misspelled restartPolicyRules, decode a struct that
-// embeds ExitPolicy and has all other fields of the container, and disallow unknown
-// fields.
+// Its JSON is that of a core/v1 container (KEP-5307, KEP-5532) with more fields, so a
+// container of a manifest can be decoded into it. Unknown fields of rules and curves are
+// errors. Unknown fields beside them belong to the container and are ignored, unless they
+// look like a misspelled field of ExitPolicy.
 type ExitPolicy struct {
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
-	Rules         Rules         `json:"restartPolicyRules,omitempty"` // at most 20; the first that matches wins
+	Rules         []Rule        `json:"restartPolicyRules,omitempty"` // at most 20; the first that matches wins
+
+	// Delay is the curve of exits that no rule with a Delay decides; nil means
+	// CrashLoop.
+	Delay *Policy `json:"delay,omitempty"`
+	// Limit is the number of restarts within Window before GiveUp; 0 means no limit.
+	Limit int `json:"limit,omitempty"`
+	// Window is the period of Limit; 0 means since the counts last started over.
+	Window time.Duration `json:"window,omitempty"`
+	// MaxFailures is the number of failures in a row that are restarted before GiveUp; 0
+	// means no limit.
+	MaxFailures int `json:"maxFailures,omitempty"`
+	// GiveUpFor is how long a give-up by a limit lasts, of the policy or of a rule. Then
+	// one start is allowed, and the next failure gives up again for as long. 0 means
+	// until Forgive.
+	GiveUpFor time.Duration `json:"giveUpFor,omitempty"`
+}
+
+// withDefaults returns p with its zero fields replaced by those of d. A Limit and its
+// Window belong together.
+func (p ExitPolicy) withDefaults(d *ExitPolicy) ExitPolicy {
+	p.RestartPolicy = cmp.Or(p.RestartPolicy, d.RestartPolicy)
+	if len(p.Rules) == 0 {
+		p.Rules = d.Rules
+	}
+	if p.Delay == nil {
+		p.Delay = d.Delay
+	}
+	if p.Limit == 0 && p.Window == 0 {
+		p.Limit, p.Window = d.Limit, d.Window
+	}
+	p.MaxFailures = cmp.Or(p.MaxFailures, d.MaxFailures)
+	p.GiveUpFor = cmp.Or(p.GiveUpFor, d.GiveUpFor)
+	return p
+}
+
+// defaultCurve is the curve of a policy without one.
+var defaultCurve = CrashLoop()
+
+// curve returns the curve of the policy.
+func (p *ExitPolicy) curve() *Policy {
+	if p.Delay == nil {
+		return &defaultCurve
+	}
+	return p.Delay
+}
+
+// curves yields every curve of the policy.
+func (p *ExitPolicy) curves(yield func(*Policy) bool) {
+	if !yield(p.curve()) {
+		return
+	}
+	for i := range p.Rules {
+		if r := &p.Rules[i]; r.Delay != nil && !yield(r.Delay) {
+			return
+		}
+	}
+}
+
+// minBound is the least bound of a wait. A stored wait beyond the bound is damaged.
+const minBound = 24 * time.Hour
+
+// bound returns the longest wait that a State can have, at least a day.
+func (p *ExitPolicy) bound() time.Duration {
+	longest := max(minBound, p.GiveUpFor)
+	for curve := range p.curves {
+		longest = max(longest, curve.Max)
+	}
+	return longest
+}
+
+// jitters reports whether a decision may use a random number.
+func (p *ExitPolicy) jitters() bool {
+	for curve := range p.curves {
+		if curve.Jitter > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // DecideExit returns the action for an exit and the index of the rule that decided, or
 // -1 if the restart policy did. attempt is the number of failures in a row, including
 // this one. If e.Started is set, e.Finished must be too. Limits are ignored.
 //
-// The first matching rule decides. DecideExit does not validate c. It skips rules
+// The first matching rule decides. DecideExit does not validate p. It skips rules
 // without conditions or with an unknown operator, applies the restart policy if the
 // rule's action is unknown, and treats an unknown restart policy as Always.
-func (c ExitPolicy) DecideExit(e Exit, attempt int) (Action, int) {
-	return c.decide(&e, attempt)
+func (p ExitPolicy) DecideExit(e Exit, attempt int) (Action, int) {
+	return p.decide(&e, attempt)
 }
 
-// decide is DecideExit without copies of c and e.
-func (c *ExitPolicy) decide(e *Exit, attempt int) (Action, int) {
-	for i := range c.Rules {
-		r := &c.Rules[i]
+// decide is DecideExit without copies of p and e.
+func (p *ExitPolicy) decide(e *Exit, attempt int) (Action, int) {
+	for i := range p.Rules {
+		r := &p.Rules[i]
 		if codes := r.ExitCodes; codes != nil {
 			if met, _ := exitcode.Meets(codes.Operator, codes.list(e.Code)); !met {
 				continue
@@ -140,7 +219,7 @@ func (c *ExitPolicy) decide(e *Exit, attempt int) (Action, int) {
 		}
 		break
 	}
-	if c.RestartPolicy == RestartPolicyNever || c.RestartPolicy == RestartPolicyOnFailure && e.Code == 0 {
+	if p.RestartPolicy == RestartPolicyNever || p.RestartPolicy == RestartPolicyOnFailure && e.Code == 0 {
 		return ActionStop, -1
 	}
 	return ActionRestart, -1
@@ -182,18 +261,6 @@ func (r *Rule) text(i int) string {
 		return r.Name
 	}
 	return fmt.Sprintf("restartPolicyRules[%d]", i)
-}
-
-// limitText prints a rule's limit.
-func (r *Rule) limitText() string {
-	restarts := fmt.Sprintf("%d restarts", r.Limit)
-	if r.Limit == 1 {
-		restarts = "1 restart"
-	}
-	if r.Window > 0 {
-		return fmt.Sprintf("%s in %v", restarts, r.Window)
-	}
-	return restarts
 }
 
 // listText prints the values and ranges.

@@ -29,24 +29,25 @@ func (s RuleResult) String() string {
 	return fmt.Sprintf("rule %d%s (%s): %s: %s", s.Rule, name, s.Action, verdict, s.Why)
 }
 
-// Explain explains how c led to d for e, with one result per rule, in order. For a zero
+// Explain explains how p led to d for e, with one result per rule, in order. For a zero
 // Decision, e is taken as a first failure.
-func (d Decision) Explain(c ExitPolicy, e Exit) []RuleResult {
+func (d Decision) Explain(p ExitPolicy, e Exit) []RuleResult {
 	attempt := max(d.Failures, 1)
-	if d.Action == ActionStop && e.Code == 0 {
-		attempt = addCount(d.Failures, 1) // the success was not counted
-	}
 	decided := d.Rule
-	if d.Action == "" {
-		_, decided = c.DecideExit(e, attempt)
+	uncounted := decided >= 0 && decided < len(p.Rules) && p.Rules[decided].Uncounted
+	if uncounted || d.Action == ActionStop && e.Code == 0 {
+		attempt = addCount(max(d.Failures, 0), 1)
 	}
-	steps := make([]RuleResult, len(c.Rules))
+	if d.Action == "" {
+		_, decided = p.DecideExit(e, attempt)
+	}
+	steps := make([]RuleResult, len(p.Rules))
 	ended := -1 // the rule that ended the search
-	for i := range c.Rules {
-		r := &c.Rules[i]
+	for i := range p.Rules {
+		r := &p.Rules[i]
 		steps[i] = RuleResult{Rule: i, Name: r.Name, Action: r.Action, Matched: i == decided}
 		if ended >= 0 {
-			steps[i].Why = fmt.Sprintf("not reached, rule %s decided", c.Rules[ended].text(ended))
+			steps[i].Why = fmt.Sprintf("not reached, rule %s decided", p.Rules[ended].text(ended))
 			continue
 		}
 		matches := true // as far as e tells; without Finished the run length is unknown

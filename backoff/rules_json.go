@@ -5,11 +5,27 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/internal/quote"
+	"github.com/restartkit/restart/internal/spelling"
 )
+
+// durationText is a duration that is a string such as "1m30s" in JSON.
+type durationText time.Duration
+
+func (d durationText) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+func (d *durationText) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	*d = durationText(parsed)
+	return err
+}
 
 // MarshalText returns the result of String.
 func (r CodeRange) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
@@ -31,137 +47,167 @@ func (r *CodeRange) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// policyFields is the JSON of a Policy.
-type policyFields struct {
-	Initial      durationText `json:"initial"`
-	Max          durationText `json:"max"`
-	Factor       float64      `json:"factor,omitzero"`
-	Jitter       float64      `json:"jitter,omitzero"`
-	ResetAfter   durationText `json:"resetAfter,omitzero"`
-	FreeFailures int          `json:"free,omitzero"`
-}
-
-// MarshalJSON encodes durations as strings, as in {"initial":"10s","max":"5m0s"}, and
-// includes the fields in Unknown.
+// MarshalJSON encodes durations as strings, as in {"initial":"10s","max":"5m0s"}.
 func (p Policy) MarshalJSON() ([]byte, error) {
-	return marshalWith(policyFields{durationText(p.Initial), durationText(p.Max), p.Factor, p.Jitter, durationText(p.ResetAfter), p.FreeFailures}, p.Unknown)
+	return json.Marshal(struct {
+		Initial      durationText `json:"initial"`
+		Max          durationText `json:"max"`
+		Factor       float64      `json:"factor,omitzero"`
+		Jitter       float64      `json:"jitter,omitzero"`
+		ResetAfter   durationText `json:"resetAfter,omitzero"`
+		FreeFailures int          `json:"freeFailures,omitzero"`
+	}{durationText(p.Initial), durationText(p.Max), p.Factor, p.Jitter, durationText(p.ResetAfter), p.FreeFailures})
 }
 
-// UnmarshalJSON requires durations to be strings and keeps unknown fields in Unknown.
-// The error wraps field.Errors listing every malformed value by its path, such as
-// initial.
+// UnmarshalJSON requires durations to be strings, and refuses unknown fields. The error
+// wraps field.Errors listing every mistake by its path, such as initial, and suggests the
+// field that may be meant.
 func (p *Policy) UnmarshalJSON(text []byte) error {
-	fields, errs := objectFields(text)
-	errs.read(fields, "", "initial", (*durationText)(&p.Initial))
-	errs.read(fields, "", "max", (*durationText)(&p.Max))
-	errs.read(fields, "", "factor", &p.Factor)
-	errs.read(fields, "", "jitter", &p.Jitter)
-	errs.read(fields, "", "resetAfter", (*durationText)(&p.ResetAfter))
-	errs.read(fields, "", "free", &p.FreeFailures)
-	p.Unknown = unknownFields(fields)
-	return errs.wrap("Policy.UnmarshalJSON")
+	o := readObject(text)
+	o.read("initial", (*durationText)(&p.Initial))
+	o.read("max", (*durationText)(&p.Max))
+	o.read("factor", &p.Factor)
+	o.read("jitter", &p.Jitter)
+	o.read("resetAfter", (*durationText)(&p.ResetAfter))
+	o.read("freeFailures", &p.FreeFailures)
+	o.refuseOthers()
+	return o.err("Policy.UnmarshalJSON")
 }
 
-// ruleFields is the JSON of a Rule.
-type ruleFields struct {
-	Name        string       `json:"name,omitempty"`
-	Action      Action       `json:"action,omitempty"`
-	ExitCodes   *ExitCodes   `json:"exitCodes,omitempty"`
-	Reasons     []string     `json:"reasons,omitempty"`
-	Signals     []string     `json:"signals,omitempty"`
-	RanLessThan durationText `json:"ranLess,omitzero"`
-	RanAtLeast  durationText `json:"ranAtLeast,omitzero"`
-	MinFailures int          `json:"attempts,omitempty"`
-	Delay       *Policy      `json:"delay,omitempty"`
-	Limit       int          `json:"limit,omitempty"`
-	Window      durationText `json:"window,omitzero"`
-}
-
-// MarshalJSON encodes durations as strings such as "90s", and includes the fields in
-// Unknown.
+// MarshalJSON encodes durations as strings such as "90s".
 func (r Rule) MarshalJSON() ([]byte, error) {
-	return marshalWith(ruleFields{r.Name, r.Action, r.ExitCodes, r.Reasons, r.Signals, durationText(r.RanLessThan), durationText(r.RanAtLeast),
-		r.MinFailures, r.Delay, r.Limit, durationText(r.Window)}, r.Unknown)
+	return json.Marshal(struct {
+		*ruleFields
+		RanLessThan durationText `json:"ranLessThan,omitzero"`
+		RanAtLeast  durationText `json:"ranAtLeast,omitzero"`
+		Window      durationText `json:"window,omitzero"`
+	}{(*ruleFields)(&r), durationText(r.RanLessThan), durationText(r.RanAtLeast), durationText(r.Window)})
 }
+
+// ruleFields is a Rule without its methods, to be embedded beside fields that take the
+// place of its own.
+type ruleFields Rule
 
 // UnmarshalJSON decodes like [Policy.UnmarshalJSON].
 func (r *Rule) UnmarshalJSON(text []byte) error {
-	return r.read(text, "").wrap("Rule.UnmarshalJSON")
-}
-
-// UnmarshalJSON decodes like [Policy.UnmarshalJSON], with paths such as
-// restartPolicyRules[1].ranLess.
-func (r *Rules) UnmarshalJSON(text []byte) error {
-	var list []json.RawMessage
-	if err := json.Unmarshal(text, &list); err != nil {
-		return err
-	}
-	var errs formErrors
-	rules := make(Rules, len(list))
-	for i := range list {
-		errs = append(errs, rules[i].read(list[i], fmt.Sprintf("restartPolicyRules[%d].", i))...)
-	}
-	if *r = rules; list == nil {
-		*r = nil
-	}
-	return errs.wrap("Rules.UnmarshalJSON")
-}
-
-func (r *Rule) read(text []byte, path string) formErrors {
-	fields, errs := objectFields(text)
-	for i := range errs {
-		errs[i].Field = strings.TrimSuffix(path, ".")
-	}
-	errs.read(fields, path, "name", &r.Name)
-	errs.read(fields, path, "action", &r.Action)
-	errs.read(fields, path, "exitCodes", &r.ExitCodes)
-	readEach(&errs, fields, path, "reasons", &r.Reasons)
-	readEach(&errs, fields, path, "signals", &r.Signals)
-	errs.read(fields, path, "ranLess", (*durationText)(&r.RanLessThan))
-	errs.read(fields, path, "ranAtLeast", (*durationText)(&r.RanAtLeast))
-	errs.read(fields, path, "attempts", &r.MinFailures)
-	errs.read(fields, path, "delay", &r.Delay)
-	errs.read(fields, path, "limit", &r.Limit)
-	errs.read(fields, path, "window", (*durationText)(&r.Window))
-	r.Unknown = unknownFields(fields)
-	return errs
-}
-
-// codesFields is the JSON of an ExitCodes.
-type codesFields struct {
-	Operator Operator    `json:"operator,omitempty"`
-	Values   []int32     `json:"values,omitempty"`
-	Ranges   []CodeRange `json:"ranges,omitempty"`
-}
-
-// MarshalJSON includes the fields in Unknown.
-func (c ExitCodes) MarshalJSON() ([]byte, error) {
-	return marshalWith(codesFields{c.Operator, c.Values, c.Ranges}, c.Unknown)
+	o := readObject(text)
+	o.read("name", &r.Name)
+	o.read("action", &r.Action)
+	o.read("exitCodes", &r.ExitCodes)
+	readEach(o, "reasons", &r.Reasons)
+	readEach(o, "signals", &r.Signals)
+	o.read("ranLessThan", (*durationText)(&r.RanLessThan))
+	o.read("ranAtLeast", (*durationText)(&r.RanAtLeast))
+	o.read("minFailures", &r.MinFailures)
+	o.read("uncounted", &r.Uncounted)
+	o.read("delay", &r.Delay)
+	o.read("limit", &r.Limit)
+	o.read("window", (*durationText)(&r.Window))
+	o.refuseOthers()
+	return o.err("Rule.UnmarshalJSON")
 }
 
 // UnmarshalJSON decodes like [Policy.UnmarshalJSON].
 func (c *ExitCodes) UnmarshalJSON(text []byte) error {
-	fields, errs := objectFields(text)
-	errs.read(fields, "", "operator", &c.Operator)
-	readEach(&errs, fields, "", "values", &c.Values)
-	readEach(&errs, fields, "", "ranges", &c.Ranges)
-	c.Unknown = unknownFields(fields)
-	return errs.wrap("ExitCodes.UnmarshalJSON")
+	o := readObject(text)
+	o.read("operator", &c.Operator)
+	readEach(o, "values", &c.Values)
+	readEach(o, "ranges", &c.Ranges)
+	o.refuseOthers()
+	return o.err("ExitCodes.UnmarshalJSON")
 }
 
-// formErrors lists the malformed values of a JSON object.
-type formErrors field.Errors
+// MarshalJSON encodes durations as strings such as "1h0m0s".
+func (p ExitPolicy) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		*exitPolicyFields
+		Window    durationText `json:"window,omitzero"`
+		GiveUpFor durationText `json:"giveUpFor,omitzero"`
+	}{(*exitPolicyFields)(&p), durationText(p.Window), durationText(p.GiveUpFor)})
+}
 
-// objectFields returns the fields of an object. Unlike encoding/json but like
-// Kubernetes, it distinguishes names that differ only in case.
-func objectFields(text []byte) (fields map[string]json.RawMessage, errs formErrors) {
-	if err := json.Unmarshal(text, &fields); err != nil {
-		errs.add("", text, "must be an object")
+// exitPolicyFields is an ExitPolicy without its methods.
+type exitPolicyFields ExitPolicy
+
+// UnmarshalJSON decodes like [Policy.UnmarshalJSON], with paths such as
+// restartPolicyRules[1].window. It ignores unknown fields beside those of ExitPolicy,
+// because they belong to the container, but refuses one that looks misspelled.
+func (p *ExitPolicy) UnmarshalJSON(text []byte) error {
+	o := readObject(text)
+	o.read("restartPolicy", &p.RestartPolicy)
+	readEach(o, "restartPolicyRules", &p.Rules)
+	o.read("delay", &p.Delay)
+	o.read("limit", &p.Limit)
+	o.read("window", (*durationText)(&p.Window))
+	o.read("maxFailures", &p.MaxFailures)
+	o.read("giveUpFor", (*durationText)(&p.GiveUpFor))
+	o.refuseMisspelled()
+	return o.err("ExitPolicy.UnmarshalJSON")
+}
+
+// object is a JSON object being read. Unlike encoding/json but like Kubernetes, it
+// distinguishes names that differ only in case.
+type object struct {
+	fields map[string]json.RawMessage // not read yet
+	known  []string                   // names that were read
+	errs   field.Errors
+}
+
+func readObject(text []byte) *object {
+	o := &object{}
+	if err := json.Unmarshal(text, &o.fields); err != nil {
+		o.refuse("", text, "must be an object")
 	}
-	return fields, errs
+	return o
 }
 
-func (e *formErrors) add(path string, text []byte, detail string) {
+func (o *object) err(call string) error {
+	if len(o.errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("backoff: %s: %w", call, o.errs)
+}
+
+// read decodes a field, if present. A null is like an absent field.
+func (o *object) read(name string, into any) {
+	o.known = append(o.known, name)
+	if text, ok := o.fields[name]; ok {
+		delete(o.fields, name)
+		o.readValue(text, name, into)
+	}
+}
+
+// readEach reads a list, each element by itself.
+func readEach[E any](o *object, name string, into *[]E) {
+	var list []json.RawMessage
+	o.read(name, &list)
+	if list == nil {
+		return
+	}
+	*into = make([]E, len(list))
+	for i, text := range list {
+		o.readValue(text, fmt.Sprintf("%s[%d]", name, i), &(*into)[i])
+	}
+}
+
+func (o *object) readValue(text []byte, path string, into any) {
+	err := json.Unmarshal(text, into)
+	if err == nil {
+		return
+	}
+	var inner field.Errors
+	if errors.As(err, &inner) {
+		for _, one := range inner {
+			one.Field = strings.TrimSuffix(path+"."+one.Field, ".")
+			o.errs = append(o.errs, one)
+		}
+		return
+	}
+	o.refuse(path, text, formOf(into))
+}
+
+// refuse adds the mistake of a malformed value.
+func (o *object) refuse(path string, text []byte, detail string) {
 	var value any
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -172,51 +218,44 @@ func (e *formErrors) add(path string, text []byte, detail string) {
 	case map[string]any, []any:
 		value = nil
 	}
-	*e = append(*e, field.Error{Field: path, Type: field.Invalid, Value: value, Detail: detail})
+	o.errs.Add(field.Invalid, path, value, detail)
 }
 
-func (e formErrors) wrap(call string) error {
-	if len(e) == 0 {
-		return nil
-	}
-	return fmt.Errorf("backoff: %s: %w", call, field.Errors(e))
-}
-
-// read takes a field, if present, out of fields. A null is like an absent field.
-func (e *formErrors) read(fields map[string]json.RawMessage, path, name string, into any) {
-	if text, ok := fields[name]; ok {
-		delete(fields, name)
-		e.readValue(text, path+name, into)
+// refuseOthers adds a mistake for each field that was not read.
+func (o *object) refuseOthers() {
+	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
+		o.refuseUnknown(name, spelling.Nearest(name, o.known))
 	}
 }
 
-func (e *formErrors) readValue(text []byte, path string, into any) {
-	err := json.Unmarshal(text, into)
-	if err == nil {
-		return
-	}
-	var inner field.Errors
-	if errors.As(err, &inner) {
-		for _, one := range inner {
-			one.Field = strings.TrimSuffix(path+"."+one.Field, ".")
-			*e = append(*e, one)
+// refuseMisspelled adds a mistake for each field that was not read and has a name like
+// one that was.
+func (o *object) refuseMisspelled() {
+	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
+		if meant := spelling.Nearest(name, o.known); meant != "" {
+			o.refuseUnknown(name, meant)
 		}
-		return
 	}
-	e.add(path, text, formOf(into))
 }
 
-// readEach reads a list, each element by itself.
-func readEach[E any](e *formErrors, fields map[string]json.RawMessage, path, name string, into *[]E) {
-	var list []json.RawMessage
-	e.read(fields, path, name, &list)
-	if list == nil {
-		return
+func (o *object) refuseUnknown(name, meant string) {
+	detail := ""
+	if meant != "" {
+		detail = "did you mean " + meant + "?"
 	}
-	*into = make([]E, len(list))
-	for i, text := range list {
-		e.readValue(text, fmt.Sprintf("%s%s[%d]", path, name, i), &(*into)[i])
+	o.errs.Add(field.Unknown, nameText(name), nil, detail)
+}
+
+// nameText prints the name of an unknown field in a path, in quotes if it is unusual.
+func nameText(name string) string {
+	const most = 63
+	usual := func(c rune) bool {
+		return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 	}
+	if name == "" || len(name) > most || strings.ContainsFunc(name, func(c rune) bool { return !usual(c) }) {
+		return quote.Text(name)
+	}
+	return name
 }
 
 // formOf describes the expected JSON of a value.
@@ -230,6 +269,8 @@ func formOf(into any) string {
 		return "must be an integer"
 	case *float64:
 		return "must be a number"
+	case *bool:
+		return "must be true or false"
 	case *[]json.RawMessage:
 		return "must be a list"
 	}

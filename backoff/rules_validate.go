@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/restartkit/restart/field"
 )
@@ -21,42 +22,24 @@ const (
 	maxLimit  = 1000 // restarts within a window, each remembered with its time
 )
 
-// Validate returns field.Errors listing every mistake in c, or nil. Unknown fields of
-// rules are mistakes, with a suggestion. Paths are JSON paths, such as
-// restartPolicyRules[0].exitCodes.operator.
-func (c ExitPolicy) Validate() error {
+// Validate returns field.Errors listing every mistake in p, or nil. Paths are JSON paths,
+// such as restartPolicyRules[0].exitCodes.operator.
+func (p ExitPolicy) Validate() error {
 	var errs field.Errors
-	c.validate(&errs)
+	p.validate(&errs)
 	return errs.Err()
 }
 
-// ValidateKubernetes is like Validate, and also rejects an empty RestartPolicy with
-// rules, and fields and actions unknown to Kubernetes 1.36 and 1.37 with KEP-5307 and
-// KEP-5532.
-func (c ExitPolicy) ValidateKubernetes() error {
-	var errs field.Errors
-	if c.RestartPolicy == "" && len(c.Rules) > 0 {
-		errs.Add(field.Required, "restartPolicy", nil, "must be given with rules")
+func (p *ExitPolicy) validate(errs *field.Errors) {
+	if !p.RestartPolicy.valid() {
+		errs.Add(field.NotSupported, "restartPolicy", string(p.RestartPolicy), "must be Always, OnFailure or Never")
 	}
-	c.validate(&errs)
-	for i := range c.Rules {
-		c.Rules[i].validateKubernetes(&errs, fmt.Sprintf("restartPolicyRules[%d]", i))
-	}
-	return errs.Err()
-}
-
-func (c *ExitPolicy) validate(errs *field.Errors) {
-	switch c.RestartPolicy {
-	case "", RestartPolicyAlways, RestartPolicyOnFailure, RestartPolicyNever:
-	default:
-		errs.Add(field.NotSupported, "restartPolicy", string(c.RestartPolicy), "must be Always, OnFailure or Never")
-	}
-	if n := len(c.Rules); n > maxRules {
+	if n := len(p.Rules); n > maxRules {
 		errs.Add(field.TooMany, "restartPolicyRules", n, fmt.Sprintf("must be at most %d", maxRules))
 	}
 	names := make(map[string]bool)
-	for i := range c.Rules {
-		r, path := &c.Rules[i], fmt.Sprintf("restartPolicyRules[%d]", i)
+	for i := range p.Rules {
+		r, path := &p.Rules[i], fmt.Sprintf("restartPolicyRules[%d]", i)
 		switch {
 		case r.Name == "":
 		case !isLabel(r.Name):
@@ -67,6 +50,104 @@ func (c *ExitPolicy) validate(errs *field.Errors) {
 		names[r.Name] = true
 		r.validate(errs, path)
 	}
+	validateCurve(errs, "delay", p.Delay)
+	validateLimit(errs, "", p.Limit, p.Window)
+	errs.Check(p.MaxFailures >= 0, "maxFailures", p.MaxFailures, ">= 0 (0 means no limit)")
+	errs.Check(p.GiveUpFor >= 0, "giveUpFor", p.GiveUpFor, ">= 0 (0 means until forgiven)")
+}
+
+func (p RestartPolicy) valid() bool {
+	switch p {
+	case "", RestartPolicyAlways, RestartPolicyOnFailure, RestartPolicyNever:
+		return true
+	}
+	return false
+}
+
+// validateCurve adds the mistakes in a policy, if there is one.
+func validateCurve(errs *field.Errors, path string, p *Policy) {
+	if p == nil {
+		return
+	}
+	var of field.Errors
+	p.validate(&of)
+	for _, e := range of {
+		e.Field = path + "." + strings.ToLower(e.Field[:1]) + e.Field[1:]
+		*errs = append(*errs, e)
+	}
+}
+
+// validateLimit adds the mistakes in a limit and its window.
+func validateLimit(errs *field.Errors, path string, limit int, window time.Duration) {
+	errs.Check(limit >= 0, path+"limit", limit, ">= 0 (0 means none)")
+	errs.Check(window >= 0, path+"window", window, ">= 0 (0 means since the counts started over)")
+	errs.Check(window <= 0 || limit != 0, path+"window", window, "0 without a limit")
+	errs.Check(window <= 0 || limit <= maxLimit, path+"limit", limit, fmt.Sprintf("at most %d within a window", maxLimit))
+}
+
+// valid is Validate() == nil without allocating.
+func (p *ExitPolicy) valid() bool {
+	if len(p.Rules) > maxRules || !p.RestartPolicy.valid() || p.MaxFailures < 0 || p.GiveUpFor < 0 ||
+		p.Delay != nil && !p.Delay.valid() || !validLimit(p.Limit, p.Window) {
+		return false
+	}
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if !r.valid() || r.Name != "" && slices.ContainsFunc(p.Rules[:i], func(other Rule) bool { return other.Name == r.Name }) {
+			return false
+		}
+	}
+	return true
+}
+
+func validLimit(limit int, window time.Duration) bool {
+	return limit >= 0 && window >= 0 && (window == 0 || limit > 0 && limit <= maxLimit)
+}
+
+// valid reports whether validate finds no mistake.
+func (r *Rule) valid() bool {
+	switch {
+	case !r.Action.decides(),
+		r.Name != "" && !isLabel(r.Name),
+		r.ExitCodes == nil && !r.hasConditionOfOurs(),
+		r.ExitCodes != nil && !r.ExitCodes.valid(),
+		len(r.Reasons) > maxListed || len(r.Signals) > maxListed,
+		r.RanLessThan < 0 || r.RanAtLeast < 0 || r.RanLessThan > 0 && r.RanAtLeast >= r.RanLessThan,
+		r.MinFailures < 0,
+		!validLimit(r.Limit, r.Window),
+		r.Delay != nil && !r.Delay.valid(),
+		r.Action == ActionGiveUp && (r.Delay != nil || r.Limit > 0 || r.Uncounted),
+		r.Uncounted && r.Limit > 0:
+		return false
+	}
+	for i, reason := range r.Reasons {
+		if reason == "" || isPattern(reason) || slices.Contains(r.Reasons[:i], reason) {
+			return false
+		}
+	}
+	for i, name := range r.Signals {
+		if !isSignal(name) || slices.Contains(r.Signals[:i], name) {
+			return false
+		}
+	}
+	return true
+}
+
+// isPattern reports whether a reason looks like a pattern.
+func isPattern(reason string) bool { return strings.ContainsAny(reason, `*?[](){}|^$+\`) }
+
+func isSignal(name string) bool { return name != "" && slices.Contains(signalNames[:], name) }
+
+func (c *ExitCodes) valid() bool {
+	if c.Operator != OperatorIn && c.Operator != OperatorNotIn || len(c.Values)+len(c.Ranges) > maxExitCodes {
+		return false
+	}
+	for _, r := range c.Ranges {
+		if r.First < 0 || r.Last > 255 || r.First > r.Last {
+			return false
+		}
+	}
+	return true
 }
 
 // isLabel reports whether name is a DNS label.
@@ -88,19 +169,18 @@ func (r *Rule) validate(errs *field.Errors, path string) {
 		switch {
 		case reason == "":
 			return field.Invalid, "must not be empty"
-		case strings.ContainsAny(reason, `*?[](){}|^$+\`):
+		case isPattern(reason):
 			return field.Invalid, "must be a whole reason, not a pattern"
 		}
 		return "", ""
 	})
 	validateListed(errs, path+".signals", r.Signals, func(name string) (field.Type, string) {
-		if name == "" || !slices.Contains(signalNames[:], name) {
+		if !isSignal(name) {
 			return field.NotSupported, "must be a Linux signal such as SIGKILL or SIGRTMIN+1"
 		}
 		return "", ""
 	})
 	r.validateNumbers(errs, path)
-	validateUnknown(errs, path+".", r.Unknown, ruleFields{})
 }
 
 // validateListed adds the mistakes in a list of strings.
@@ -121,33 +201,18 @@ func validateListed(errs *field.Errors, path string, list []string, wrong func(s
 
 // validateNumbers adds the mistakes in counts, durations and limits.
 func (r *Rule) validateNumbers(errs *field.Errors, path string) {
-	errs.Check(r.RanLessThan >= 0, path+".ranLess", r.RanLessThan, ">= 0 (0 means none)")
+	errs.Check(r.RanLessThan >= 0, path+".ranLessThan", r.RanLessThan, ">= 0 (0 means none)")
 	errs.Check(r.RanAtLeast >= 0, path+".ranAtLeast", r.RanAtLeast, ">= 0 (0 means none)")
-	errs.Check(r.RanLessThan <= 0 || r.RanAtLeast < r.RanLessThan, path+".ranAtLeast", r.RanAtLeast, fmt.Sprintf("below ranLess, %v", r.RanLessThan))
-	errs.Check(r.MinFailures >= 0, path+".attempts", r.MinFailures, ">= 0 (0 means none)")
-	errs.Check(r.Limit >= 0, path+".limit", r.Limit, ">= 0 (0 means none)")
-	errs.Check(r.Window >= 0, path+".window", r.Window, ">= 0 (0 means forever)")
-	errs.Check(r.Window <= 0 || r.Limit != 0, path+".window", r.Window, "0 without a limit")
-	errs.Check(r.Window <= 0 || r.Limit <= maxLimit, path+".limit", r.Limit, fmt.Sprintf("at most %d within a window", maxLimit))
-	if r.Delay != nil {
-		var of field.Errors
-		r.Delay.validate(&of)
-		for _, e := range of {
-			name, ok := policyNames[e.Field]
-			if !ok || e.Type == field.Unknown {
-				name = e.Field
-			}
-			e.Field = path + ".delay." + name
-			*errs = append(*errs, e)
-		}
-		if r.Limit > 0 && r.Window == 0 && r.Delay.ResetAfter > 0 && r.Action != ActionGiveUp {
-			errs.Add(field.Required, path+".window", nil, "must be given with delay.resetAfter, or the limit holds forever")
-		}
-	}
+	errs.Check(r.RanLessThan <= 0 || r.RanAtLeast < r.RanLessThan, path+".ranAtLeast", r.RanAtLeast, fmt.Sprintf("below ranLessThan, %v", r.RanLessThan))
+	errs.Check(r.MinFailures >= 0, path+".minFailures", r.MinFailures, ">= 0 (0 means none)")
+	validateLimit(errs, path+".", r.Limit, r.Window)
+	validateCurve(errs, path+".delay", r.Delay)
 	if r.Action == ActionGiveUp {
 		errs.Check(r.Delay == nil, path+".delay", nil, "absent from a rule that gives up")
 		errs.Check(r.Limit <= 0, path+".limit", r.Limit, "0 in a rule that gives up")
+		errs.Check(!r.Uncounted, path+".uncounted", true, "false in a rule that gives up")
 	}
+	errs.Check(!r.Uncounted || r.Limit <= 0, path+".limit", r.Limit, "0 in a rule whose exits are not counted")
 }
 
 func (c *ExitCodes) validate(errs *field.Errors, path string) {
@@ -172,30 +237,4 @@ func (c *ExitCodes) validate(errs *field.Errors, path string) {
 			errs.Add(field.Invalid, at, r.String(), "must not end before it begins")
 		}
 	}
-	validateUnknown(errs, path+".", c.Unknown, codesFields{})
-}
-
-// validateKubernetes adds everything unknown to core/v1.
-func (r *Rule) validateKubernetes(errs *field.Errors, path string) {
-	if r.Action == ActionGiveUp {
-		errs.Add(field.NotSupported, path+".action", string(r.Action), "must be Restart or RestartAllContainers in Kubernetes")
-	}
-	if r.ExitCodes == nil && r.hasConditionOfOurs() {
-		errs.Add(field.Required, path+".exitCodes", nil, "must be given in Kubernetes")
-	}
-	foreign := func(has bool, name string, value any) {
-		if has {
-			errs.Add(field.NotSupported, path+name, value, "Kubernetes has no such field")
-		}
-	}
-	foreign(r.Name != "", ".name", r.Name)
-	foreign(r.ExitCodes != nil && len(r.ExitCodes.Ranges) > 0, ".exitCodes.ranges", nil)
-	foreign(len(r.Reasons) > 0, ".reasons", nil)
-	foreign(len(r.Signals) > 0, ".signals", nil)
-	foreign(r.RanLessThan != 0, ".ranLess", r.RanLessThan)
-	foreign(r.RanAtLeast != 0, ".ranAtLeast", r.RanAtLeast)
-	foreign(r.MinFailures != 0, ".attempts", r.MinFailures)
-	foreign(r.Delay != nil, ".delay", nil)
-	foreign(r.Limit != 0, ".limit", r.Limit)
-	foreign(r.Window != 0, ".window", r.Window)
 }

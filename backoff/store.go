@@ -62,33 +62,6 @@ func (s *store[K, V]) lock(key K) (*shard[K, V], uint64) {
 	return sh, hash
 }
 
-// lockAll locks every shard. Meanwhile, no goroutine may hold the lock of one shard and
-// wait for another.
-func (s *store[K, V]) lockAll() {
-	for i := range s.shards {
-		s.shards[i].mu.Lock()
-	}
-}
-
-func (s *store[K, V]) unlockAll() {
-	for i := range s.shards {
-		s.shards[i].mu.Unlock()
-	}
-}
-
-// values yields every value in no particular order. The caller holds all locks.
-func (s *store[K, V]) values() iter.Seq[*V] {
-	return func(yield func(*V) bool) {
-		for i := range s.shards {
-			for k := range s.shards[i].slots {
-				if slot := &s.shards[i].slots[k]; slot.hash != 0 && !yield(&slot.value) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // len returns the number of keys.
 func (s *store[K, V]) len() int {
 	n := 0

@@ -1,10 +1,14 @@
 package backoff
 
 import (
+	"encoding/json"
 	"fmt"
+	"iter"
+	"math"
 	"math/rand/v2"
 	"time"
 
+	"github.com/restartkit/restart/field"
 	"k8s.io/utils/clock"
 )
 
@@ -28,11 +32,11 @@ type Tracker[K comparable] struct {
 	expired func(event, updated time.Time, max time.Duration) bool
 	rand    func() float64
 	scale   timescale
-	entries store[K, entry]
+	entries store[K, tracked]
 }
 
-// entry is the state of one key. The zero entry stands for an unknown key.
-type entry struct {
+// tracked is the state of one key. The zero value stands for an unknown key.
+type tracked struct {
 	failures int // > 0
 	delay    time.Duration
 	updated  time.Duration // on the Tracker's timescale
@@ -65,7 +69,7 @@ func NewTracker[K comparable](p Policy, o TrackerOptions) (*Tracker[K], error) {
 		expired: o.Expired,
 		rand:    o.Rand,
 		scale:   newTimescale(o.Clock),
-		entries: newStore[K, entry](),
+		entries: newStore[K, tracked](),
 	}, nil
 }
 
@@ -82,7 +86,7 @@ func (t *Tracker[K]) next(key K, event *time.Time) time.Duration {
 	defer shard.mu.Unlock()
 	e := shard.find(hash, key)
 	if e == nil {
-		first := t.after(entry{}, now, event)
+		first := t.after(tracked{}, now, event)
 		shard.insert(hash, key, first)
 		return first.delay
 	}
@@ -91,7 +95,7 @@ func (t *Tracker[K]) next(key K, event *time.Time) time.Duration {
 }
 
 // load returns the entry of key, or the zero entry.
-func (t *Tracker[K]) load(key K) (e entry) {
+func (t *Tracker[K]) load(key K) (e tracked) {
 	shard, hash := t.entries.lock(key)
 	if found := shard.find(hash, key); found != nil {
 		e = *found
@@ -102,8 +106,8 @@ func (t *Tracker[K]) load(key K) (e entry) {
 
 // after returns the entry that follows was, which may be zero, after one more failure
 // at event, reported at now.
-func (t *Tracker[K]) after(was entry, now time.Duration, event *time.Time) entry {
-	e := entry{failures: 1, updated: now}
+func (t *Tracker[K]) after(was tracked, now time.Duration, event *time.Time) tracked {
+	e := tracked{failures: 1, updated: now}
 	if was.failures > 0 {
 		at := now
 		if event != nil {
@@ -115,8 +119,16 @@ func (t *Tracker[K]) after(was entry, now time.Duration, event *time.Time) entry
 			e.failures = addCount(was.failures, 1)
 		}
 	}
-	e.delay = t.policy.jittered(t.policy.delay(e.failures), t.rand)
+	e.delay = t.jittered(t.policy.delay(e.failures))
 	return e
+}
+
+// jittered draws a delay.
+func (t *Tracker[K]) jittered(d time.Duration) time.Duration {
+	if t.policy.Jitter == 0 || d <= 0 {
+		return d
+	}
+	return t.policy.jittered(d, t.rand())
 }
 
 // Get returns the delay in force for key, or 0 if key is unknown.
@@ -193,7 +205,7 @@ func (t *Tracker[K]) GC() int {
 	dropped := 0
 	for i := range t.entries.shards {
 		now := t.scale.now()
-		dropped += t.entries.shards[i].sweep(func(e *entry) bool {
+		dropped += t.entries.shards[i].sweep(func(e *tracked) bool {
 			return t.isExpired(subtract(subtract(now, e.delay), t.reset), e.updated, nil)
 		})
 	}
@@ -203,4 +215,114 @@ func (t *Tracker[K]) GC() int {
 // Len returns the number of keys.
 func (t *Tracker[K]) Len() int {
 	return t.entries.len()
+}
+
+// TrackerState is the state of one key, for display and storage.
+type TrackerState struct {
+	Failures int           `json:"failures"` // failures in a row; >= 1
+	Delay    time.Duration `json:"delay"`    // in force
+	Updated  time.Time     `json:"updated"`  // the clock's time at the last Next
+}
+
+// State returns the state of key and reports whether key is known.
+func (t *Tracker[K]) State(key K) (TrackerState, bool) {
+	e := t.load(key)
+	if e.failures == 0 {
+		return TrackerState{}, false
+	}
+	return TrackerState{Failures: e.failures, Delay: e.delay, Updated: t.scale.time(e.updated)}, true
+}
+
+// All yields every key with its state, in no particular order. A key that changes
+// meanwhile is yielded at most once, in a state it had. The loop may use the Tracker.
+func (t *Tracker[K]) All() iter.Seq2[K, TrackerState] {
+	return func(yield func(K, TrackerState) bool) {
+		for key := range t.entries.keys() {
+			if s, ok := t.State(key); ok && !yield(key, s) {
+				return
+			}
+		}
+	}
+}
+
+// Restore sets the state of key to s. A Delay that the Tracker's policy cannot produce
+// for s.Failures is recomputed, so no delay exceeds Max, and an Updated later than the
+// clock becomes the clock's time. If s is out of bounds, nothing changes, and the error
+// wraps field.Errors listing every mistake by its JSON path.
+func (t *Tracker[K]) Restore(key K, s TrackerState) error {
+	e, errs := t.accept(s)
+	if err := errs.Err(); err != nil {
+		return fmt.Errorf("backoff: Tracker.Restore(%s): %w", keyText(key), err)
+	}
+	t.set(key, e)
+	return nil
+}
+
+// accept returns a state as the Tracker keeps it, and the mistakes in it.
+func (t *Tracker[K]) accept(s TrackerState) (tracked, field.Errors) {
+	updated := min(t.scale.instant(s.Updated), t.scale.now())
+	var errs field.Errors
+	errs.Check(s.Failures >= 1, "failures", s.Failures, ">= 1")
+	errs.Check(s.Delay >= 0, "delay", s.Delay, ">= 0")
+	errs.Check(updated > math.MinInt64, "updated", s.Updated, "less than 292 years ago")
+	return tracked{failures: s.Failures, delay: t.policy.drawn(s.Failures, s.Delay), updated: updated}, errs
+}
+
+// set sets the entry of key.
+func (t *Tracker[K]) set(key K, e tracked) {
+	shard, hash := t.entries.lock(key)
+	defer shard.mu.Unlock()
+	if old := shard.find(hash, key); old != nil {
+		*old = e
+	} else {
+		shard.insert(hash, key, e)
+	}
+}
+
+// trackerJSON is a TrackerState with its Delay as a string.
+type trackerJSON struct {
+	*trackerFields
+	Delay durationText `json:"delay"`
+}
+
+// MarshalJSON encodes Delay as a string.
+func (s TrackerState) MarshalJSON() ([]byte, error) {
+	return json.Marshal(trackerJSON{(*trackerFields)(&s), durationText(s.Delay)})
+}
+
+// UnmarshalJSON ignores unknown fields.
+func (s *TrackerState) UnmarshalJSON(text []byte) error {
+	j := trackerJSON{(*trackerFields)(s), durationText(s.Delay)}
+	err := json.Unmarshal(text, &j)
+	s.Delay = time.Duration(j.Delay)
+	return err
+}
+
+type trackerFields TrackerState
+
+// RateLimiter is a view of a Tracker that implements client-go's
+// workqueue.TypedRateLimiter[K]. Get one from Tracker.RateLimiter; the zero value is
+// not usable. A RateLimiter is safe for concurrent use.
+type RateLimiter[K comparable] struct {
+	tracker *Tracker[K]
+}
+
+// RateLimiter returns a view of t in which When calls Next with the current time. After
+// more than ResetAfter without such a call, a key's delay starts over.
+func (t *Tracker[K]) RateLimiter() RateLimiter[K] {
+	return RateLimiter[K]{tracker: t}
+}
+
+// When counts a failure of item and returns how long to wait before its retry.
+func (r RateLimiter[K]) When(item K) time.Duration {
+	return r.tracker.next(item, nil)
+}
+
+// Forget forgets the failures of item.
+func (r RateLimiter[K]) Forget(item K) { r.tracker.Reset(item) }
+
+// NumRequeues returns item's number of failures in a row.
+func (r RateLimiter[K]) NumRequeues(item K) int {
+	s, _ := r.tracker.State(item)
+	return s.Failures
 }

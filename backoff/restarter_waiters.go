@@ -1,35 +1,9 @@
 package backoff
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
-
-	"k8s.io/utils/clock"
 )
-
-// Wait waits until Remaining is 0 for key and returns nil, at once if no restart is
-// pending. It follows changes to the wait by RestartNow, Reset, Restore or another
-// exit. If ctx is done first, Wait returns ctx's error.
-//
-// Wait uses the timers of the option Clock if it is a clock.Clock. Otherwise it uses
-// real timers, and reads Clock whenever one fires.
-func (r *Restarter[K]) Wait(ctx context.Context, key K) error {
-	s := sleeper{clock: clock.RealClock{}}
-	if c, ok := r.options.Clock.(clock.Clock); ok {
-		s.clock = c
-	}
-	defer s.stop()
-	for {
-		wake := r.waiters.add(key)
-		remaining := r.Remaining(key)
-		err := s.sleep(ctx, remaining, wake.changed)
-		r.waiters.remove(key, wake)
-		if err != nil || remaining == 0 {
-			return err
-		}
-	}
-}
 
 // waiters holds the signals that end the waits for keys.
 type waiters[K comparable] struct {

@@ -1,0 +1,135 @@
+package backoff
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Decision is the response to one exit. The zero value means no decision.
+type Decision struct {
+	Action   Action `json:"action"`
+	New      bool   `json:"new"`                // whether the exit was new; otherwise this is the decision of before
+	Failures int    `json:"failures"`           // failures in a row, including restarted successes
+	Rule     int    `json:"rule"`               // index of the rule that decided, or -1
+	RuleName string `json:"ruleName,omitempty"` // that rule's name
+	// RuleFailures is the rule's own failures in a row if the delay follows the rule's
+	// curve, and otherwise 0.
+	RuleFailures int `json:"ruleFailures,omitempty"`
+
+	// NotBefore is when the restart is due or, after a give-up that ends, when one start is
+	// allowed again. It is zero if no start will be allowed.
+	NotBefore time.Time `json:"notBefore,omitzero"`
+	// Delay is the time from the end of the run, or from a later RestartNow, to NotBefore.
+	Delay time.Duration `json:"-"`
+
+	// Invalid lists the mistakes of a policy that is not valid, as ExitPolicy.Validate does.
+	// Then the Action is Stop, and nothing was remembered: the same exit is decided once the
+	// policy is mended.
+	Invalid error `json:"-"`
+}
+
+// Remaining returns the time left of d's wait at now, within [0, Delay]. Unlike
+// Restarter.CanStart, it ignores everything that happened after the decision.
+func (d Decision) Remaining(now time.Time) time.Duration {
+	if d.NotBefore.IsZero() {
+		return 0
+	}
+	return left(d.Delay, d.NotBefore.Add(-d.Delay), now)
+}
+
+// Reason explains d for e under p in one sentence.
+func (d Decision) Reason(p ExitPolicy, e Exit) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "exit code %d", e.Code)
+	if e.Reason != "" {
+		fmt.Fprintf(&b, " (%s)", e.Reason)
+	}
+	switch {
+	case d.Action == "":
+		b.WriteString(": nothing decided")
+		return b.String()
+	case d.Invalid != nil:
+		fmt.Fprintf(&b, ": not restarted, because the policy is invalid: %v", d.Invalid)
+		return b.String()
+	}
+	var rule *Rule
+	if d.Rule >= 0 && d.Rule < len(p.Rules) {
+		rule = &p.Rules[d.Rule]
+	}
+	switch {
+	case rule == nil:
+		policy := p.RestartPolicy
+		if policy == "" {
+			policy = RestartPolicyAlways
+		}
+		fmt.Fprintf(&b, " under restartPolicy %s", policy)
+	case rule.ExitCodes != nil && rule.Name == "" && !rule.hasConditionOfOurs():
+		fmt.Fprintf(&b, " is %s %s of %s", rule.ExitCodes.Operator, rule.ExitCodes.listText(), rule.text(d.Rule))
+	default:
+		fmt.Fprintf(&b, " meets rule %s", rule.text(d.Rule))
+	}
+	switch d.Action {
+	case ActionStop:
+		b.WriteString(": not restarted")
+	case ActionGiveUp:
+		b.WriteString(": given up")
+		if !d.NotBefore.IsZero() {
+			fmt.Fprintf(&b, " for %v", d.Delay)
+		}
+		fmt.Fprintf(&b, ", %s (%s)", d.whyGivenUp(&p, rule), d.failuresText(rule))
+	case ActionRestart, ActionRestartAll:
+		what := "restarted"
+		if d.Action == ActionRestartAll {
+			what = "restarted with all containers"
+		}
+		when := "at once"
+		if d.Delay > 0 {
+			when = fmt.Sprintf("after %v", d.Delay)
+		}
+		fmt.Fprintf(&b, ": %s %s (%s)", what, when, d.failuresText(rule))
+	}
+	return b.String()
+}
+
+// whyGivenUp names the rule or the limit behind a give-up.
+func (d Decision) whyGivenUp(p *ExitPolicy, rule *Rule) string {
+	switch {
+	case rule != nil && rule.Action == ActionGiveUp:
+		return "as the rule says"
+	case p.MaxFailures > 0 && d.Failures > p.MaxFailures:
+		return fmt.Sprintf("after more than %s in a row", plural(p.MaxFailures, "failure"))
+	case rule != nil && rule.Limit > 0:
+		return "the rule's limit of " + limitText(rule.Limit, rule.Window) + " is used up"
+	case p.Limit > 0:
+		return "the limit of " + limitText(p.Limit, p.Window) + " is used up"
+	}
+	return "the limit of restarts is used up"
+}
+
+// failuresText names the count behind the delay.
+func (d Decision) failuresText(rule *Rule) string {
+	switch {
+	case rule != nil && rule.Uncounted:
+		return "not counted as a failure"
+	case d.RuleFailures > 0:
+		return fmt.Sprintf("the rule's failure %d in a row", d.RuleFailures)
+	}
+	return fmt.Sprintf("failure %d in a row", d.Failures)
+}
+
+// limitText prints a limit.
+func limitText(limit int, window time.Duration) string {
+	if window > 0 {
+		return fmt.Sprintf("%s in %v", plural(limit, "restart"), window)
+	}
+	return plural(limit, "restart")
+}
+
+// plural prints a number of things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
