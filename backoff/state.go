@@ -20,7 +20,7 @@ type Outcome struct {
 
 	// The wait lasts from From, when the run ended, to the later of NotBefore and Turn. It is
 	// that of a restart, or of a give-up that ends. Without a wait, all three are zero. Turn is
-	// set under a Restarter's Rate only.
+	// set only if a Restarter's Rate makes the wait longer.
 	From      time.Time `json:"from,omitzero"`
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	Turn      time.Time `json:"turn,omitzero"`
