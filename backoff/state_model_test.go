@@ -186,6 +186,7 @@ func (m *model) exited(e backoff.Exit, now time.Time) backoff.Decision {
 // runs ended and starts happened.
 type history struct {
 	t      *testing.T
+	seed   uint64
 	random *rand.Rand
 	clock  *backoff.SystemClock
 	state  backoff.State
@@ -198,7 +199,7 @@ type history struct {
 	moved   bool          // a clock was set, the program restarted, or the state damaged
 	damaged bool          // the state was, since the model last knew it
 	loaded  bool          // some times come from a file, so setting the clock changes what they mean
-	set     time.Duration // how far the clock was set when the process began
+	set     bool          // the clock was, since the process began
 
 	seen map[string]int
 }
@@ -213,7 +214,7 @@ func (h *history) duration() time.Duration {
 }
 
 func newHistory(t *testing.T, seed uint64, seen map[string]int) *history {
-	h := &history{t: t, random: rand.New(rand.NewPCG(seed, 1)), clock: backoff.NewSystemClock(), seen: seen}
+	h := &history{t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), clock: backoff.NewSystemClock(), seen: seen}
 	h.model.policy = h.policy()
 	if err := h.model.policy.Validate(); err != nil {
 		t.Fatal(err)
@@ -264,7 +265,7 @@ func (h *history) step() {
 		h.reload()
 	case 8:
 		h.clock.Set += pick[time.Duration](h, -1, 1) * h.duration().Truncate(second)
-		h.moved, h.damaged = true, h.damaged || h.loaded
+		h.moved, h.set, h.damaged = true, true, h.damaged || h.loaded
 		h.seen["clock set"]++
 	case 9:
 		if h.chance(4) {
@@ -301,10 +302,10 @@ func (h *history) exit() {
 	if h.state.Action != "" && h.chance(5) { // an exit that is reported again changes nothing
 		before := mustJSON(h.t, h.state)
 		if d := h.state.Exited(&h.model.policy, h.state.Exit, now, 0); d.New {
-			h.t.Fatalf("%+v is new again", h.state.Exit)
+			h.fatalf("%+v is new again", h.state.Exit)
 		}
 		if after := mustJSON(h.t, h.state); after != before {
-			h.t.Fatalf("an old exit changed\n%s to\n%s", before, after)
+			h.fatalf("an old exit changed\n%s to\n%s", before, after)
 		}
 		h.seen["reported again"]++
 	}
@@ -325,14 +326,14 @@ func (h *history) exit() {
 		h.loaded = false
 	case uncounted(want.Rule) && got.Action == want.Action:
 		if left := got.NotBefore.Sub(now); !waited && e.RetryAfter == 0 && left != rest {
-			h.t.Fatalf("%+v: an uncounted exit waits %v, not the %v that were left", e, left, rest)
+			h.fatalf("%+v: an uncounted exit waits %v, not the %v that were left", e, left, rest)
 		}
 		if got.Failures != want.Failures {
-			h.t.Fatalf("%+v: %+v, want %+v", e, got, want)
+			h.fatalf("%+v: %+v, want %+v", e, got, want)
 		}
 	case got.Action != want.Action || got.Failures != want.Failures || got.Rule != want.Rule || got.RuleName != want.RuleName ||
 		got.RuleFailures != want.RuleFailures || got.Delay != want.Delay || !got.NotBefore.Equal(want.NotBefore) || got.New != want.New:
-		h.t.Fatalf("%+v under %s at %v:\ngot  %+v\nwant %+v", e, mustJSON(h.t, h.model.policy), now, got, want)
+		h.fatalf("%+v under %s at %v:\ngot  %+v\nwant %+v", e, mustJSON(h.t, h.model.policy), now, got, want)
 	}
 	h.moved, h.damaged = false, false
 	h.seen[string(got.Action)]++
@@ -356,7 +357,7 @@ func (h *history) start() {
 	if !ok && wait != forever && h.chance(2) {
 		for slept := 0; !ok; slept++ { // as a program that sleeps
 			if slept == 1 && !h.moved || slept == 2 { // a clock that is behind costs one more delay
-				h.t.Fatalf("after %v it may still not start: %s", wait, mustJSON(h.t, h.state))
+				h.fatalf("after %v it may still not start: %s", wait, mustJSON(h.t, h.state))
 			}
 			h.clock.Elapsed += wait
 			now = h.clock.Now()
@@ -369,15 +370,15 @@ func (h *history) start() {
 	since := h.clock.Elapsed - h.ended
 	if h.state.Action != "" && since < h.wait {
 		if !h.moved {
-			h.t.Fatalf("started %v after the end, not %v: %s", since, h.wait, mustJSON(h.t, h.state))
+			h.fatalf("started %v after the end, not %v: %s", since, h.wait, mustJSON(h.t, h.state))
 		}
 		h.seen["early, by a clock or file that was wrong"]++
 	}
 	if !h.state.Started(now) {
-		h.t.Fatal("the start was used up before")
+		h.fatalf("the start was used up before")
 	}
 	if h.model.started = h.state.StartedAt; h.state.Started(now) {
-		h.t.Fatal("the start was given twice")
+		h.fatalf("the start was given twice")
 	}
 	h.seen["started"]++
 }
@@ -396,8 +397,7 @@ func (h *history) reload() {
 	}
 	h.model.started = h.model.started.Round(0)
 	h.moved, h.loaded = true, true // from now on the wall clock decides
-	h.damaged = h.damaged || h.set != h.clock.Set
-	h.set = h.clock.Set
+	h.damaged, h.set = h.damaged || h.set, false
 	h.seen["program restarted"]++
 }
 
@@ -461,14 +461,20 @@ func (h *history) check() {
 	now := h.clock.Now()
 	ok, wait := h.state.CanStart(&h.model.policy, now)
 	if ok != (wait == 0) || wait < 0 || wait != forever && wait > h.model.policy.Bound() {
-		h.t.Fatalf("may start: %t, in %v: %s", ok, wait, before)
+		h.fatalf("may start: %t, in %v: %s", ok, wait, before)
 	}
 	if !h.moved && h.state.Action != "" && wait != forever && wait > h.wait {
-		h.t.Fatalf("waits %v, more than the %v decided: %s", wait, h.wait, before)
+		h.fatalf("waits %v, more than the %v decided: %s", wait, h.wait, before)
 	}
 	if after := mustJSON(h.t, h.state); after != before {
-		h.t.Fatalf("asking changed\n%s to\n%s", before, after)
+		h.fatalf("asking changed\n%s to\n%s", before, after)
 	}
+}
+
+// fatalf ends the test with the number of the history, which repeats it.
+func (h *history) fatalf(format string, args ...any) {
+	h.t.Helper()
+	h.t.Fatalf("history %d: "+format, append([]any{h.seed}, args...)...)
 }
 
 func mustJSON(t *testing.T, v any) string {
@@ -490,9 +496,6 @@ func histories(t *testing.T, first, n uint64) {
 		h := newHistory(t, seed, seen)
 		for range 40 {
 			h.step()
-			if t.Failed() {
-				return
-			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
