@@ -222,7 +222,7 @@ func TestJitterKeepsToItsRange(t *testing.T) {
 		d := rapid.OneOf(rapid.Just(time.Duration(0)), durations()).Draw(t, "delay")
 		r := rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{
 			0, 1 - 0x1p-53, 1, 2, -1, math.NaN(), math.Inf(1), math.Inf(-1)})).Draw(t, "rand")
-		got := p.Jittered(d, func() float64 { return r })
+		got := p.Jittered(d, r)
 		if got > d || got < 0 || d > 0 && got == 0 {
 			t.Fatalf("jittered(%d) = %d", d, got)
 		}
@@ -240,7 +240,7 @@ func TestJitterReachesItsWholeRange(t *testing.T) {
 		rand float64
 		want time.Duration
 	}{{0, time.Second}, {0.5, 750 * time.Millisecond}, {1 - 0x1p-53, 500*time.Millisecond + 1}, {1, 500*time.Millisecond + 1}, {math.Inf(1), 500*time.Millisecond + 1}} {
-		if got := p.Jittered(time.Second, func() float64 { return tt.rand }); got != tt.want {
+		if got := p.Jittered(time.Second, tt.rand); got != tt.want {
 			t.Errorf("rand %v: %v, want %v", tt.rand, got, tt.want)
 		}
 	}

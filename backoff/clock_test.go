@@ -69,18 +69,20 @@ func TestSettingTheClockKeepsTrackerAnswers(t *testing.T) {
 	}
 }
 
-// A state can be restored after the wall clock was set back by less than a Tracker
-// notices.
-func TestRestoreAcceptsStateAfterSmallClockStep(t *testing.T) {
-	c := backoff.NewSystemClock()
-	tr := newTracker(t, backoff.CrashLoop(), backoff.TrackerOptions{Clock: c})
-	tr.Next("a", c.Now())
-	s, _ := tr.State("a")
-	for ahead, ok := range map[time.Duration]bool{0: true, second - 1: true, second: false} {
-		later := s
-		later.Updated = s.Updated.Add(ahead)
-		if err := newTracker(t, backoff.CrashLoop(), backoff.TrackerOptions{Clock: c}).Restore("a", later); (err == nil) != ok {
+// A state that lies ahead of a clock that was set back counts as of now.
+func TestRestoreLowersTimesAfterTheClockWasSetBack(t *testing.T) {
+	for _, ahead := range []time.Duration{0, second - 1, second, time.Hour, 100 * year} {
+		c := backoff.NewSystemClock()
+		tr := newTracker(t, backoff.CrashLoop(), backoff.TrackerOptions{Clock: c})
+		tr.Next("a", c.Now())
+		s, _ := tr.State("a")
+		s.Updated = s.Updated.Add(ahead)
+		again := newTracker(t, backoff.CrashLoop(), backoff.TrackerOptions{Clock: c})
+		if err := again.Restore("a", s); err != nil {
 			t.Errorf("%v ahead: %v", ahead, err)
+		}
+		if got, _ := again.State("a"); got.Failures != 1 || !got.Updated.Equal(c.Wall()) {
+			t.Errorf("%v ahead: %+v", ahead, got)
 		}
 	}
 }
@@ -89,7 +91,7 @@ func TestRestoreAcceptsStateAfterSmallClockStep(t *testing.T) {
 func TestSettingTheClockKeepsRestarterDecisions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := backoff.NewSystemClock()
-		r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 1, Burst: 5, Limit: 10, Window: time.Hour})
+		r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 1, Burst: 5})
 		for n := range rapid.IntRange(1, 6).Draw(t, "failures") {
 			started := c.Now()
 			c.Set += backoff.ClockSettings().Draw(t, "set while running")
@@ -101,60 +103,38 @@ func TestSettingTheClockKeepsRestarterDecisions(t *testing.T) {
 			}
 			c.Elapsed += want - 1
 			c.Set += backoff.ClockSettings().Draw(t, "set while waiting")
-			if got := r.Remaining("a"); got != 1 {
+			if got := remaining(r, "a"); got != 1 {
 				t.Fatalf("failure %d: %v remain", n+1, got)
-			}
-			s, _ := r.State("a")
-			if err := s.Validate(c.Now()); err != nil {
-				t.Fatal(err)
 			}
 			c.Elapsed++
 		}
 	})
 }
 
-// A clock that alternates between two years ends pending waits whenever it jumps ahead.
-// Later waits, limits and turns are unaffected.
-func TestAlternatingClockKeepsWaitsLimitsAndTurns(t *testing.T) {
+// A clock that alternates between two years delays no turn under Rate.
+func TestAlternatingClockKeepsTurns(t *testing.T) {
 	for _, away := range []time.Duration{60 * year, 146 * year, 292 * year} {
 		c := fakeClock()
-		rated := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 0.1, Burst: 2})
-		limited := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Limit: 2, Window: time.Hour})
-		p := backoff.ExitPolicy{Rules: backoff.Rules{{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{2}}, Limit: 1, Window: time.Hour}}}
-		run := int64(0)
+		r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 0.1, Burst: 2})
 		for i := range 50 {
 			delay := backoff.CrashLoop().Delay(i + 1)
 			for k, turn := range seconds(0, 0, 10, 20) {
 				key := fmt.Sprint(k)
-				d := rated.Exited(key, p, backoff.Exit{Run: int64(i + 1), Code: 1, Finished: c.Now()})
-				if left := rated.Remaining(key); d.Delay != delay+turn || left != d.Delay {
+				d := r.Exited(key, backoff.ExitPolicy{}, backoff.Exit{Run: int64(i + 1), Code: 1, Finished: c.Now()})
+				if left := remaining(r, key); d.Delay != delay+turn || left != d.Delay {
 					t.Fatalf("%v, flip %d: key %s waits %v of %v, want %v", away, i, key, left, d.Delay, delay+turn)
 				}
 			}
 			step(c, delay)
 			for k, turn := range seconds(0, 0, 10, 20) {
-				if left := rated.Remaining(fmt.Sprint(k)); left != turn {
+				if left := remaining(r, fmt.Sprint(k)); left != turn {
 					t.Fatalf("%v, flip %d: key %d waits %v more, want %v", away, i, k, left, turn)
 				}
 			}
-			for k, want := range []backoff.Action{backoff.ActionRestart, backoff.ActionRestart, backoff.ActionRestart, backoff.ActionGiveUp, backoff.ActionGiveUp} {
-				run++
-				if d := limited.Exited("a", p, backoff.Exit{Run: run, Code: int32(1 + k%2)}); d.Action != want {
-					t.Fatalf("%v, flip %d: exit %d: %+v, want %s", away, i, k, d, want)
-				}
-			}
-			for _, r := range []*backoff.Restarter[string]{rated, limited} {
-				if r.GC() != 0 {
-					t.Fatalf("%v, flip %d: dropped too early", away, i)
-				}
-			}
 			step(c, -away)
-			rated.Remaining("0")
-			limited.Remaining("a")
+			r.Exited("away", backoff.ExitPolicy{}, backoff.Exit{Code: 1})
+			r.Reset("away")
 			step(c, away)
-		}
-		if n := rated.GC(); n != 4 {
-			t.Errorf("%v: %d dropped", away, n)
 		}
 	}
 }

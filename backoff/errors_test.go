@@ -2,6 +2,7 @@ package backoff_test
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/restartkit/restart/field"
 )
@@ -14,4 +15,8 @@ func fieldsOf(err error) (fields []string) {
 		fields = append(fields, e.Field)
 	}
 	return fields
+}
+
+func containsAll(got, want []string) bool {
+	return !slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(got, w) })
 }

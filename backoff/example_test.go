@@ -1,13 +1,16 @@
 package backoff_test
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/statefile"
 )
 
 // newClock returns a clock that moves only when it is set.
@@ -15,33 +18,23 @@ func newClock() *clocktesting.FakePassiveClock {
 	return clocktesting.NewFakePassiveClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
 }
 
-// A node's settings determine the curve, which a Restarter applies to exits.
+// A curve, and a streak of failures that follows it.
 func Example() {
-	longest := 20 * time.Second
-	node, err := backoff.CrashLoopConfig{AllowMax: true, Max: &longest}.Resolve()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	clock := newClock()
-	r, err := backoff.NewRestarter(node.Policy, backoff.RestarterOptions[string]{Clock: clock})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	runs := []time.Duration{time.Second, time.Second, time.Second, time.Hour}
-	for i, run := range runs {
-		started := clock.Now()
-		clock.SetTime(started.Add(run))
-		d := r.Exited("web", backoff.ExitPolicy{}, backoff.Exit{Run: int64(i + 1), Code: 1, Started: started, Finished: clock.Now()})
-		fmt.Printf("ran %v: %s after %v\n", run, d.Action, d.Delay)
-		clock.SetTime(clock.Now().Add(r.Remaining("web"))) // sleeps
+	policy := backoff.Policy{Initial: time.Second, Max: time.Minute}
+	var streak backoff.Streak
+
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	for range 4 {
+		streak = policy.Failed(streak, now, now) // it fails at once
+		wait := policy.Left(streak, now)
+		fmt.Println("failure", streak.Failures, "wait", wait)
+		now = now.Add(wait)
 	}
 	// Output:
-	// ran 1s: Restart after 10s
-	// ran 1s: Restart after 20s
-	// ran 1s: Restart after 20s
-	// ran 1h0m0s: Restart after 10s
+	// failure 1 wait 1s
+	// failure 2 wait 2s
+	// failure 3 wait 4s
+	// failure 4 wait 8s
 }
 
 func ExamplePolicy_Delay() {
@@ -52,199 +45,252 @@ func ExamplePolicy_Delay() {
 	// Output: 0s 10s 20s 40s 1m20s 2m40s 5m0s 5m0s
 }
 
-// The reduced curve and today's, for a container that crashes at once.
-func ExamplePolicy_Restarts() {
-	today, reduced := backoff.CrashLoop(), backoff.ReducedCrashLoop()
-	for from := time.Duration(0); from < 15*time.Minute; from += 5 * time.Minute {
-		in := backoff.Window{From: from, To: from + 5*time.Minute}
-		fmt.Printf("(%v, %v]: %d restarts, today %d\n", in.From, in.To, reduced.Restarts(0, in), today.Restarts(0, in))
-	}
-	// Output:
-	// (0s, 5m0s]: 9 restarts, today 4
-	// (5m0s, 10m0s]: 5 restarts, today 1
-	// (10m0s, 15m0s]: 5 restarts, today 1
+// Status is what a custom resource says about itself. The streak is two of its fields.
+type Status struct {
+	Phase  string         `json:"phase,omitempty"`
+	Streak backoff.Streak `json:"streak,omitzero"`
 }
 
-// The kubelet's first restart has no delay (kubernetes#123602), as with FreeFailures:
-// 1.
-func ExamplePolicy_Timeline() {
-	p := backoff.CrashLoop()
-	p.FreeFailures = 1
-	for at := range p.Timeline(func(int) time.Duration { return 10 * time.Second }) {
-		if at > 5*time.Minute {
-			break
+// An operator keeps failures in a row and the time of the last one in the status of its
+// custom resource. Its copy of the status may be stale, so it merges what the API server
+// has, and writes the result with the resourceVersion that it read.
+//
+// A pod's restartCount and lastRestartTime would not do. The count includes every restart
+// ever, and the time lies before the run.
+func ExampleStreak_customResource() {
+	policy := backoff.Policy{Initial: 10 * time.Second, Max: 5 * time.Minute}
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	reconcile := func(cached, read Status, runFailed bool, started time.Time) (Status, time.Duration) {
+		status := read
+		status.Streak = cached.Streak.Merge(read.Streak, now)
+		if runFailed {
+			status.Phase = "Failed"
+			status.Streak = policy.Failed(status.Streak, started, now)
 		}
-		fmt.Print(at, " ")
+		return status, policy.Left(status.Streak, now) // as RequeueAfter; at 0, start it
 	}
-	// Output: 10s 30s 1m0s 1m50s 3m20s
+
+	stale := Status{Streak: backoff.Streak{Failures: 1, Last: now.Add(-time.Minute)}}
+	read := Status{Streak: backoff.Streak{Failures: 2, Last: now.Add(-20 * time.Second)}}
+	status, wait := reconcile(stale, read, true, now.Add(-time.Second))
+	fmt.Println(status.Phase, status.Streak.Failures, wait)
+	// Output: Failed 3 40s
 }
 
-func ExampleCrashLoopConfig_Resolve() {
-	limit := 2 * time.Second
-	r, err := backoff.CrashLoopConfig{AllowMax: true, Max: &limit}.Resolve()
+// A program keeps the streak in its own JSON file, beside whatever else it stores there.
+func ExampleStreak_file() {
+	type state struct {
+		Config string         `json:"config"`
+		Agent  backoff.Streak `json:"agent,omitzero"`
+	}
+	folder, err := os.MkdirTemp("", "")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(r.Policy.Initial, r.Policy.Max, r.Policy.ResetAfter)
-	for _, note := range r.Notes {
-		fmt.Printf("%s=%s: %s\n", note.Field, note.Value, note.Reason)
-	}
-	// Output:
-	// 2s 2s 10m0s
-	// Max=2s: the longest delay is 2s; the default is 5m0s, and the first delay is lowered to it from 10s
-}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "state.json")
 
-// A kubelet with the default syncFrequency restarts a container later than its curve.
-func ExampleKubeletRestart() {
-	curve := backoff.CrashLoop()
-	for failures := 1; failures <= 5; failures++ {
-		in := backoff.KubeletRestart(curve.Delay(failures), 0)
-		fmt.Printf("from %v to %v\n", in.From, in.To)
+	policy := backoff.Policy{Initial: time.Second, Max: time.Minute}
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	for range 3 { // three processes, one after the other
+		var s state
+		if _, err := statefile.Load(path, &s); err != nil {
+			fmt.Println(err)
+			return
+		}
+		s.Config = "v7"
+		s.Agent = policy.Failed(s.Agent, now, now)
+		if err := statefile.Save(path, &s); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(s.Config, s.Agent.Failures, policy.Left(s.Agent, now))
 	}
 	// Output:
-	// from 10s to 16s
-	// from 20s to 31s
-	// from 40s to 1m1s
-	// from 1m20s to 1m51s
-	// from 2m40s to 3m11s
-}
-
-func ExampleExitPolicy_DecideExit() {
-	const container = `{"name": "trainer", "restartPolicy": "Never", "restartPolicyRules": [
-		{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}]}`
-	var c backoff.ExitPolicy
-	if err := json.Unmarshal([]byte(container), &c); err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(c.DecideExit(backoff.Exit{Code: 42}, 1))
-	fmt.Println(c.DecideExit(backoff.Exit{Code: 1}, 1))
-	// Output:
-	// Restart 0
-	// Stop -1
+	// v7 1 1s
+	// v7 2 2s
+	// v7 3 4s
 }
 
 // A supervisor reports every exit and follows the Decision.
 func ExampleRestarter() {
 	clock := newClock()
-	r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: clock})
+	policy := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure}
+	r, err := backoff.NewRestarter(policy, backoff.RestarterOptions[string]{Clock: clock})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	c := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure}
 	exit := backoff.Exit{Run: 1, Code: 1, Started: clock.Now().Add(-time.Second), Finished: clock.Now()}
-	d := r.Exited("web", c, exit)
-	fmt.Println(d.Action, d.Delay)
-	fmt.Println(d.Reason(c, exit))
+	d := r.Exited("web", policy, exit)
+	fmt.Println(d.Reason(policy, exit))
 
 	clock.SetTime(clock.Now().Add(4 * time.Second))
-	fmt.Println("seen again:", r.Exited("web", c, exit) == d, "- sleep", r.Remaining("web"))
+	fmt.Println(r.CanStart("web"))
+	clock.SetTime(clock.Now().Add(6 * time.Second))
+	fmt.Println(r.CanStart("web"))
+	fmt.Println("started:", r.Started("web", clock.Now()))
 
-	r.RestartNow("web") // its dependency is back
-	fmt.Println("woken - sleep", r.Remaining("web"))
-
-	exit = backoff.Exit{Run: 2, Code: 0, Started: clock.Now(), Finished: clock.Now()}
-	fmt.Println(r.Exited("web", c, exit).Action)
+	exit = backoff.Exit{Run: 2, Code: 0, Finished: clock.Now()}
+	fmt.Println(r.Exited("web", policy, exit).Reason(policy, exit))
 	// Output:
-	// Restart 10s
 	// exit code 1 under restartPolicy OnFailure: restarted after 10s (failure 1 in a row)
-	// seen again: true - sleep 6s
-	// woken - sleep 0s
-	// Stop
+	// false 6s
+	// true 0s
+	// started: true
+	// exit code 0 under restartPolicy OnFailure: not restarted
 }
 
-// Sidecars restart at a constant rate, and a node limits the rate of all restarts.
-func ExampleRestarter_policies() {
+// A loop that looks every few seconds sees whether something runs, and no exits. It says
+// Started and Healthy while the thing runs, and reports one exit when it is gone.
+func ExampleRestarter_poll() {
 	clock := newClock()
-	r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{
-		Clock: clock,
-		PolicyFor: func(key string, e backoff.Exit) backoff.Policy {
-			if key == "proxy" || e.Reason == "OOMKilled" {
-				return backoff.Policy{Initial: time.Second, Max: time.Second}
-			}
-			return backoff.Policy{} // the Restarter's policy applies
-		},
-		Rate: 0.5, // one restart every two seconds
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, key := range []string{"app", "proxy", "logs"} {
-		e := backoff.Exit{Run: 1, Code: 1, Finished: clock.Now()}
-		if key == "logs" {
-			e.Reason = "OOMKilled"
-		}
-		fmt.Println(key, r.Exited(key, backoff.ExitPolicy{}, e).Delay)
-	}
-	// Output:
-	// app 10s
-	// proxy 1s
-	// logs 3s
-}
-
-// Stored as JSON, a Restarter keeps its exits, delays and limits in a new process.
-func ExampleRestarter_MarshalJSON() {
-	clock := newClock()
-	options := backoff.RestarterOptions[string]{Clock: clock, Limit: 2}
-	r, _ := backoff.NewRestarter(backoff.CrashLoop(), options)
-	exit := backoff.Exit{Run: 1, Code: 1, Finished: clock.Now()}
-	r.Exited("web", backoff.ExitPolicy{}, exit)
-	text, err := json.Marshal(r)
-	if err != nil {
-		fmt.Println(err)
-	}
-
-	r, _ = backoff.NewRestarter(backoff.CrashLoop(), options) // in a new process
-	if err := json.Unmarshal(text, r); err != nil {
-		fmt.Println(err)
-	}
-	fmt.Println(r.Exited("web", backoff.ExitPolicy{}, exit).Failures, r.Remaining("web"))
-	// Output: 1 10s
-}
-
-// The kubelet's loop: once the container is no longer held back, count and start.
-func ExampleTracker() {
-	clock := newClock()
-	t, err := backoff.NewTracker[string](backoff.CrashLoop(), backoff.TrackerOptions{Clock: clock})
+	curve := backoff.Policy{Initial: 10 * time.Second, Max: time.Minute, ResetAfter: time.Minute}
+	r, err := backoff.NewRestarter(backoff.ExitPolicy{Delay: &curve}, backoff.RestarterOptions[string]{Clock: clock})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	begin := clock.Now()
-	for range 4 {
-		finished := clock.Now() // it crashes at once
-		for t.IsInBackOffSince("pod/app", finished) {
-			clock.SetTime(clock.Now().Add(t.Remaining("pod/app", finished)))
+	lives := []time.Duration{7 * time.Second, 7 * time.Second, 80 * time.Second, time.Hour} // of each run
+	var ends time.Time                                                                      // of the present run
+	for ; len(lives) > 0; clock.SetTime(clock.Now().Add(5 * time.Second)) {
+		runs := clock.Now().Before(ends) // as far as a look tells
+		state, _ := r.State("agent")
+		switch {
+		case runs:
+			r.Healthy("agent", backoff.ExitPolicy{})
+		case !state.StartedAt.IsZero(): // it ran at the last look
+			d := r.Exited("agent", backoff.ExitPolicy{}, backoff.Exit{Code: 1, Reason: "Gone"})
+			fmt.Println(clock.Now().Sub(begin), "gone, failure", d.Failures)
 		}
-		t.Next("pod/app", finished)
-		fmt.Println("start at", clock.Now().Sub(begin))
+		if ok, _ := r.CanStart("agent"); ok && !runs {
+			r.Started("agent", time.Time{}) // and start it
+			fmt.Println(clock.Now().Sub(begin), "started")
+			ends, lives = clock.Now().Add(lives[0]), lives[1:]
+		}
 	}
 	// Output:
-	// start at 0s
-	// start at 10s
-	// start at 30s
-	// start at 1m10s
+	// 0s started
+	// 10s gone, failure 1
+	// 20s started
+	// 30s gone, failure 2
+	// 50s started
+	// 2m10s gone, failure 1
+	// 2m20s started
 }
 
-// A RateLimiter implements client-go's workqueue.TypedRateLimiter.
-func ExampleTracker_RateLimiter() {
-	t, err := backoff.NewTracker[string](backoff.Policy{Initial: 5 * time.Millisecond, Max: time.Second}, backoff.TrackerOptions{})
+// After three failures in a row the key is given up. An hour later one start is allowed.
+// If that fails, the key is given up for another hour.
+func ExampleExitPolicy_latch() {
+	clock := newClock()
+	policy := backoff.ExitPolicy{MaxFailures: 3, GiveUpFor: time.Hour}
+	r, err := backoff.NewRestarter(policy, backoff.RestarterOptions[string]{Clock: clock})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	var queue interface {
-		When(item string) time.Duration
-		Forget(item string)
-		NumRequeues(item string) int
-	} = t.RateLimiter()
-	fmt.Println(queue.When("a"), queue.When("a"), queue.When("a"), queue.NumRequeues("a"))
-	queue.Forget("a")
-	fmt.Println(queue.When("a"))
+	for range 5 {
+		exit := backoff.Exit{Code: 1, Finished: clock.Now()}
+		fmt.Println(r.Exited("web", policy, exit).Reason(policy, exit))
+		_, wait := r.CanStart("web")
+		clock.SetTime(clock.Now().Add(wait))
+	}
 	// Output:
-	// 5ms 10ms 20ms 3
-	// 5ms
+	// exit code 1 under restartPolicy Always: restarted after 10s (failure 1 in a row)
+	// exit code 1 under restartPolicy Always: restarted after 20s (failure 2 in a row)
+	// exit code 1 under restartPolicy Always: restarted after 40s (failure 3 in a row)
+	// exit code 1 under restartPolicy Always: given up for 1h0m0s, after more than 3 failures in a row (failure 4 in a row)
+	// exit code 1 under restartPolicy Always: given up for 1h0m0s, after more than 3 failures in a row (failure 5 in a row)
+}
+
+// A planned pause is no failure, so the crash after it is the second one.
+func ExampleRule_pause() {
+	clock := newClock()
+	policy := backoff.ExitPolicy{Rules: []backoff.Rule{{
+		Name: "paused", Action: backoff.ActionRestart, Reasons: []string{"Paused"}, Uncounted: true,
+	}}}
+	r, err := backoff.NewRestarter(policy, backoff.RestarterOptions[string]{Clock: clock})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, reason := range []string{"Error", "Paused", "Paused", "Error"} {
+		clock.SetTime(clock.Now().Add(time.Minute))
+		exit := backoff.Exit{Code: 1, Reason: reason, Finished: clock.Now()}
+		fmt.Println(r.Exited("agent", policy, exit).Reason(policy, exit))
+	}
+	// Output:
+	// exit code 1 (Error) under restartPolicy Always: restarted after 10s (failure 1 in a row)
+	// exit code 1 (Paused) meets rule paused: restarted at once (not counted as a failure)
+	// exit code 1 (Paused) meets rule paused: restarted at once (not counted as a failure)
+	// exit code 1 (Error) under restartPolicy Always: restarted after 20s (failure 2 in a row)
+}
+
+// At most two failures in a row, and then an error that says so.
+func ExampleExitPolicy_inARow() {
+	curve := backoff.Policy{Initial: time.Second, Max: time.Minute}
+	policy := backoff.ExitPolicy{Delay: &curve, MaxFailures: 2}
+	var state backoff.State
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	for {
+		d := state.Exited(&policy, backoff.Exit{Code: 1, Finished: now}, now, 0)
+		if d.Action != backoff.ActionRestart {
+			fmt.Println("failed for good after", d.Failures, "failures")
+			return
+		}
+		fmt.Println("start again in", d.Delay)
+		now = d.NotBefore
+	}
+	// Output:
+	// start again in 1s
+	// start again in 2s
+	// failed for good after 3 failures
+}
+
+// A command clears the failures of a key in the file of a program that does not run. A
+// running program calls Forgive itself, when it is asked to.
+func ExampleRestarter_Forgive() {
+	folder, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "restarts.json")
+	open := func() (*backoff.Restarter[string], error) {
+		r, err := backoff.NewRestarter(backoff.ExitPolicy{MaxFailures: 1}, backoff.RestarterOptions[string]{Clock: newClock()})
+		if err != nil {
+			return nil, err
+		}
+		_, err = statefile.Load(path, r)
+		return r, err
+	}
+	daemon := func() error {
+		r, err := open()
+		if err != nil {
+			return err
+		}
+		for range 2 {
+			r.Exited("web", backoff.ExitPolicy{}, backoff.Exit{Code: 1})
+		}
+		fmt.Println(r.CanStart("web"))
+		return statefile.Save(path, r)
+	}
+	forgive := func(key string) error {
+		r, err := open()
+		if err != nil {
+			return err
+		}
+		r.Forgive(key)
+		fmt.Println(r.CanStart(key))
+		return statefile.Save(path, r)
+	}
+	if err := errors.Join(daemon(), forgive("web")); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// false 2562047h47m16.854775807s
+	// true 0s
 }

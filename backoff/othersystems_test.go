@@ -52,7 +52,7 @@ var otherSystems = []otherSystem{
 		// A prefix of a code is a few ranges: 13, 130 to 139. attempts counts runs, so the
 		// third failure is the last, whatever rule it meets.
 		rules: `{"restartPolicy": "OnFailure", "restartPolicyRules": [
-			{"action": "GiveUp", "attempts": 3, "exitCodes": {"operator": "NotIn", "values": [0]}},
+			{"action": "GiveUp", "minFailures": 3, "exitCodes": {"operator": "NotIn", "values": [0]}},
 			{"action": "Restart", "exitCodes": {"operator": "In", "values": [13], "ranges": ["130-139"]}},
 			{"action": "GiveUp", "reasons": ["CannotPullContainerError"]},
 			{"action": "GiveUp", "exitCodes": {"operator": "In", "values": [1]}}]}`,
@@ -68,7 +68,7 @@ var otherSystems = []otherSystem{
 		name:   "AWS Batch evaluateOnExit, EXIT",
 		source: "https://docs.aws.amazon.com/batch/latest/APIReference/API_EvaluateOnExit.html",
 		theirs: `{"attempts": 10, "evaluateOnExit": [{"onExitCode": "1", "action": "EXIT"}]}`,
-		rules:  `{"restartPolicy": "OnFailure", "restartPolicyRules": [{"action": "GiveUp", "attempts": 10, "exitCodes": {"operator": "NotIn", "values": [0]}}, {"action": "GiveUp", "exitCodes": {"operator": "In", "values": [1]}}]}`,
+		rules:  `{"restartPolicy": "OnFailure", "restartPolicyRules": [{"action": "GiveUp", "minFailures": 10, "exitCodes": {"operator": "NotIn", "values": [0]}}, {"action": "GiveUp", "exitCodes": {"operator": "In", "values": [1]}}]}`,
 		curve:  atOnce,
 		exits:  []otherExit{{code: 0, want: backoff.ActionStop}, {code: 2, want: again, delay: 1}, {code: 1, want: end}},
 		lost:   []string{"attempts is per job, also over runs of any length; set ResetAfter to the longest duration, as above"},
@@ -135,8 +135,11 @@ var otherSystems = []otherSystem{
 		curve:  backoff.Policy{Initial: second / 10, Max: time.Minute, ResetAfter: 10 * second},
 		limit:  3,
 		exits: []otherExit{{code: 1, want: again, delay: second / 10}, {code: 1, want: again, delay: second / 5},
-			{code: 1, want: again, delay: second / 10, ran: 11 * second}, {code: 1, want: end}},
-		lost: []string{"a run of exactly ten seconds starts the delay over there, not here"},
+			{code: 1, want: again, delay: second / 5 * 2}, {code: 1, want: end}},
+		lost: []string{
+			"a run of ten seconds or more starts only the delay over there; here a longer one starts the limit over, too",
+			"a run of exactly ten seconds starts the delay over there, not here",
+		},
 	},
 	{
 		name:   "Docker always, unless-stopped",
@@ -160,7 +163,7 @@ var otherSystems = []otherSystem{
 		name:   "Flink exponential-delay",
 		source: "https://nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/task_failure_recovery/",
 		theirs: "restart-strategy.type: exponential-delay\ninitial-backoff: 1 s\nmax-backoff: 1 min\nbackoff-multiplier: 1.5\nreset-backoff-threshold: 1 h\njitter-factor: 0\nattempts-before-reset-backoff: 3",
-		rules:  `{"restartPolicy": "OnFailure", "restartPolicyRules": [{"name": "attempts-before-reset", "action": "GiveUp", "attempts": 4}]}`,
+		rules:  `{"restartPolicy": "OnFailure", "restartPolicyRules": [{"name": "attempts-before-reset", "action": "GiveUp", "minFailures": 4}]}`,
 		curve:  backoff.Policy{Initial: second, Max: time.Minute, Factor: 1.5, ResetAfter: time.Hour},
 		exits: []otherExit{{code: 1, want: again, delay: second}, {code: 1, want: again, delay: 1500 * time.Millisecond}, {code: 1, want: again, delay: second, ran: time.Hour + 1},
 			{code: 1, want: again, delay: 1500 * time.Millisecond}, {code: 1, want: again, delay: 2250 * time.Millisecond}, {code: 1, want: end}},
@@ -185,7 +188,7 @@ func TestPoliciesOfOtherSystems(t *testing.T) {
 				t.Fatal(err)
 			}
 			clock := clocktesting.NewFakePassiveClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
-			r, err := backoff.NewRestarter(s.curve, backoff.RestarterOptions[string]{Clock: clock, Limit: s.limit, Window: s.window})
+			r, err := backoff.NewRestarter(backoff.ExitPolicy{Delay: &s.curve, Limit: s.limit, Window: s.window}, backoff.RestarterOptions[string]{Clock: clock})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -196,7 +199,7 @@ func TestPoliciesOfOtherSystems(t *testing.T) {
 				if off := d.Delay - e.delay; d.Action != e.want || off.Abs() > 2 { // a factor may round
 					t.Errorf("exit %d: %s after %v, want %s after %v", i+1, d.Action, d.Delay, e.want, e.delay)
 				}
-				clock.SetTime(clock.Now().Add(r.Remaining("a")))
+				clock.SetTime(clock.Now().Add(remaining(r, "a")))
 			}
 			if len(s.lost) == 0 || s.source == "" {
 				t.Error("not said what is lost, or where it stands")

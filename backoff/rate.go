@@ -19,7 +19,8 @@ type rate struct {
 	slack    time.Duration // how far a burst may run ahead: (burst-1) * interval
 
 	mu     sync.Mutex
-	clock  progress
+	wall   time.Time       // the latest reading of the clock
+	steady time.Duration   // the time of the slots that belongs to it
 	spent  time.Duration   // the slots that have passed use up the bucket until then
 	booked []time.Duration // slots to come
 	latest []time.Duration // see book; kept to be used again
@@ -34,7 +35,7 @@ func newRate(perSecond float64, burst int, now time.Time) *rate {
 	return &rate{
 		interval: interval,
 		slack:    multiplyDuration(interval, max(burst, 1)-1),
-		clock:    progress{wall: now},
+		wall:     now,
 		spent:    math.MinInt64,
 	}
 }
@@ -83,16 +84,32 @@ func (r *rate) cancel(now time.Time, slot time.Duration) {
 	}
 }
 
-// pass uses up the slots until now and returns the steady time.
+// pass advances the steady time to a reading of the clock and uses up the slots until
+// then.
+//
+// If the clock is set back, steady time goes on from where it was. Of a jump ahead, it
+// takes at most a day, or else until the last slot has passed and the bucket is full, so
+// that no number of jumps to and fro makes it overflow.
 func (r *rate) pass(now time.Time) time.Duration {
-	steady := r.clock.to(now)
-	passed := sort.Search(len(r.booked), func(i int) bool { return r.booked[i] > steady })
+	ahead := max(now.Sub(r.wall), 0)
+	r.wall = now
+	if ahead > day {
+		full := r.spent
+		for _, at := range r.booked {
+			full = r.after(full, at)
+		}
+		ahead = min(ahead, max(subtract(full, r.steady), day))
+	}
+	r.steady = add(r.steady, ahead)
+	passed := sort.Search(len(r.booked), func(i int) bool { return r.booked[i] > r.steady })
 	for _, at := range r.booked[:passed] {
 		r.spent = r.after(r.spent, at)
 	}
 	r.booked = slices.Delete(r.booked, 0, passed)
-	return steady
+	return r.steady
 }
+
+const day = 24 * time.Hour
 
 // after returns until when the bucket is used up after a slot, given until when before it.
 func (r *rate) after(spent, slot time.Duration) time.Duration {

@@ -170,9 +170,12 @@ func (r *Restarter[K]) book(x *entry, now time.Time) {
 	if r.rate == nil || x.NotBefore.IsZero() {
 		return
 	}
-	slot, until := r.rate.book(now, x.rest(time.Duration(r.bound.Load()), now))
+	wait := x.rest(time.Duration(r.bound.Load()), now)
+	slot, until := r.rate.book(now, wait)
 	x.slot, x.isBooked = slot, true
-	x.Turn = inYears(now.Add(until))
+	if until > wait {
+		x.Turn = inYears(now.Add(until))
+	}
 }
 
 // unbook gives back the slot of a start that has not come.

@@ -1,21 +1,35 @@
 package backoff_test
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/internal/rapidseed"
+	"k8s.io/utils/clock"
 	"pgregory.net/rapid"
 )
 
-func newRestarter(t interface{ Fatal(...any) }, p backoff.Policy, o backoff.RestarterOptions[string]) *backoff.Restarter[string] {
+// These are the promises that a Restarter makes beyond those of its States, which
+// state_test.go and state_model_test.go check.
+
+// newRestarter returns a Restarter whose policy has only a curve.
+func newRestarter(t interface{ Fatal(...any) }, curve backoff.Policy, o backoff.RestarterOptions[string]) *backoff.Restarter[string] {
+	return newRestarterOf(t, backoff.ExitPolicy{Delay: &curve}, o)
+}
+
+func newRestarterOf(t interface{ Fatal(...any) }, p backoff.ExitPolicy, o backoff.RestarterOptions[string]) *backoff.Restarter[string] {
 	r, err := backoff.NewRestarter(p, o)
 	if err != nil {
 		t.Fatal(err)
@@ -23,64 +37,558 @@ func newRestarter(t interface{ Fatal(...any) }, p backoff.Policy, o backoff.Rest
 	return r
 }
 
+// remaining returns the wait of a key, or 0 if nothing but another exit lets it start.
+func remaining[K comparable](r *backoff.Restarter[K], key K) time.Duration {
+	if _, wait := r.CanStart(key); wait != math.MaxInt64 {
+		return wait
+	}
+	return 0
+}
+
+// throughFile sends a Restarter through JSON into a new one, which must have the same
+// states.
+func throughFile(t interface {
+	Helper()
+	Fatal(...any)
+}, r *backoff.Restarter[string], p backoff.ExitPolicy, o backoff.RestarterOptions[string]) *backoff.Restarter[string] {
+	t.Helper()
+	other := newRestarterOf(t, p, o)
+	text, err := json.Marshal(r)
+	if err == nil {
+		err = json.Unmarshal(text, other)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(maps.Collect(r.All()), maps.Collect(other.All())); diff != "" {
+		t.Fatal(diff)
+	}
+	return other
+}
+
+// A history with named instants, and a wall clock that is set meanwhile.
+func TestRestarterWaitsAsDecided(t *testing.T) {
+	c := backoff.NewSystemClock()
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
+	to := func(d time.Duration) { c.Elapsed = d }
+	var last backoff.Exit
+	crashed := func(run int64, ran time.Duration) backoff.Decision {
+		last = backoff.Exit{Run: run, Code: 1, Started: c.Now().Add(-ran), Finished: c.Now()}
+		return r.Exited("a", backoff.ExitPolicy{}, last)
+	}
+	again := func() backoff.Decision { return r.Exited("a", backoff.ExitPolicy{}, last) }
+	check := func(what string, d backoff.Decision, isNew bool, failures int, delay, left time.Duration) {
+		t.Helper()
+		if d.Action != restart || d.New != isNew || d.Failures != failures || d.Delay != delay {
+			t.Errorf("%s: %+v, want %d failures and %v", what, d, failures, delay)
+		}
+		if got := remaining(r, "a"); got != left {
+			t.Errorf("%s: %v left, want %v", what, got, left)
+		}
+	}
+	check("t0: first crash", crashed(1, second), true, 1, 10*second, 10*second)
+	to(4 * second)
+	check("t4: reported again", again(), false, 1, 10*second, 6*second)
+	to(14 * second)
+	check("t14: a crash", crashed(2, 2*second), true, 2, 20*second, 20*second)
+	c.Set = -24 * time.Hour
+	check("set back a day", again(), false, 2, 20*second, 20*second)
+	to(24 * second)
+	check("ten seconds later", again(), false, 2, 20*second, 10*second)
+	c.Set = 24 * time.Hour
+	check("set ahead a day", again(), false, 2, 20*second, 10*second)
+	c.Set = 0
+	to(700 * second)
+	check("t700: a run of ResetAfter", crashed(3, 600*second), true, 3, 40*second, 40*second)
+	if woken, ok := r.RestartNow("a"); !ok || woken.Delay != 0 {
+		t.Errorf("woken: %+v", woken)
+	}
+	check("t700: woken", again(), false, 3, 0, 0)
+	to(1400 * second)
+	check("t1400: a longer run", crashed(4, 600*second+1), true, 1, 10*second, 10*second)
+	if r.Reset("a"); r.Len() != 0 {
+		t.Error("not forgotten")
+	}
+	if _, ok := r.RestartNow("a"); ok {
+		t.Error("an unknown key was woken")
+	}
+}
+
+// Zero fields of a policy are those of the Restarter's.
+func TestPolicyIsCompletedByTheRestarters(t *testing.T) {
+	fast, slow := backoff.Policy{Initial: second, Max: minute}, backoff.Policy{Initial: minute, Max: minute}
+	own := backoff.ExitPolicy{
+		RestartPolicy: backoff.RestartPolicyOnFailure, Delay: &fast, MaxFailures: 3, GiveUpFor: time.Hour,
+		Rules: []backoff.Rule{{Name: "config", Action: giveUp, Reasons: []string{"Config"}}},
+	}
+	decide := func(p backoff.ExitPolicy, exits ...backoff.Exit) (d backoff.Decision) {
+		r := newRestarterOf(t, own, backoff.RestarterOptions[string]{Clock: fakeClock()})
+		for _, e := range exits {
+			d = r.Exited("a", p, e)
+		}
+		return d
+	}
+	failed := backoff.Exit{Code: 1}
+	if d := decide(backoff.ExitPolicy{}, backoff.Exit{}); d.Action != backoff.ActionStop {
+		t.Errorf("restart policy: %+v", d)
+	}
+	if d := decide(backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyAlways}, backoff.Exit{}); d.Action != restart {
+		t.Errorf("another restart policy: %+v", d)
+	}
+	if d := decide(backoff.ExitPolicy{}, failed); d.Delay != second {
+		t.Errorf("curve: %+v", d)
+	}
+	if d := decide(backoff.ExitPolicy{Delay: &slow}, failed); d.Delay != minute {
+		t.Errorf("a curve per decision: %+v", d)
+	}
+	if d := decide(backoff.ExitPolicy{}, failed, failed, failed, failed); d.Action != giveUp || d.Delay != time.Hour {
+		t.Errorf("limits: %+v", d)
+	}
+	if d := decide(backoff.ExitPolicy{MaxFailures: 9}, failed, failed, failed, failed); d.Action != restart {
+		t.Errorf("another limit: %+v", d)
+	}
+	if d := decide(backoff.ExitPolicy{}, backoff.Exit{Reason: "Config"}); d.RuleName != "config" {
+		t.Errorf("rules: %+v", d)
+	}
+	limited := newRestarterOf(t, backoff.ExitPolicy{Limit: 5, Window: time.Hour}, backoff.RestarterOptions[string]{})
+	if d := limited.Exited("a", backoff.ExitPolicy{Limit: 2}, failed); d.Invalid != nil {
+		t.Errorf("a limit takes its window along: %+v", d)
+	}
+	if s, _ := limited.State("a"); s.Restarts != 1 || s.Recent != nil {
+		t.Errorf("%+v", s)
+	}
+}
+
+// An exit whose policy is invalid is not decided, and the key is not started.
+func TestInvalidPolicyAllowsNoStart(t *testing.T) {
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
+	e := backoff.Exit{Run: 1, Code: 1}
+	d := r.Exited("a", backoff.ExitPolicy{RestartPolicy: "never"}, e)
+	if d.Action != backoff.ActionStop || d.Invalid == nil {
+		t.Errorf("%+v", d)
+	}
+	if ok, wait := r.CanStart("a"); ok || wait != math.MaxInt64 {
+		t.Errorf("may start: %t, in %v", ok, wait)
+	}
+	if err := r.Wait(t.Context(), "a"); !errors.Is(err, backoff.ErrNoStart) || !strings.Contains(err.Error(), "the policy of its last exit is invalid") {
+		t.Error(err)
+	}
+	if d := r.Exited("a", backoff.ExitPolicy{}, e); !decided(d, restart, 1, 10*second) {
+		t.Errorf("mended: %+v", d)
+	}
+	if got := remaining(r, "a"); got != 10*second {
+		t.Errorf("%v left", got)
+	}
+}
+
+// Started and Wait use a start up. Of many who ask, one gets it.
+func TestOneOfManyGetsTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{})
+		for round := range 3 {
+			r.Exited("a", backoff.ExitPolicy{}, backoff.Exit{Code: 1})
+			results := make(chan error)
+			for range 8 {
+				go func() { results <- r.Wait(t.Context(), "a") }()
+			}
+			started := 0
+			for range 8 {
+				if err := <-results; err == nil {
+					started++
+				} else if !errors.Is(err, backoff.ErrNoStart) || !strings.Contains(err.Error(), `Wait("a"): no start is allowed, because it was started`) {
+					t.Error(err)
+				}
+			}
+			if started != 1 {
+				t.Errorf("round %d: %d starts", round, started)
+			}
+		}
+		if !r.Started("b", time.Time{}) || r.Started("b", time.Time{}) {
+			t.Error("the first start of b was not used up once")
+		}
+	})
+}
+
+// Wait ends when the start is allowed, however that moves meanwhile, and with the
+// context; and with an error if it cannot be.
+func TestWaitFollowsChanges(t *testing.T) {
+	type restarter = *backoff.Restarter[string]
+	onFailure := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure}
+	for name, tt := range map[string]struct {
+		change func(r restarter, stop context.CancelFunc)
+		want   time.Duration
+		err    error
+	}{
+		"nothing":    {func(restarter, context.CancelFunc) {}, 10 * second, nil},
+		"RestartNow": {func(r restarter, _ context.CancelFunc) { r.RestartNow("a") }, 4 * second, nil},
+		"Forgive":    {func(r restarter, _ context.CancelFunc) { r.Forgive("a") }, 4 * second, nil},
+		"Reset":      {func(r restarter, _ context.CancelFunc) { r.Reset("a") }, 4 * second, nil},
+		"Started":    {func(r restarter, _ context.CancelFunc) { r.Started("a", time.Time{}) }, 4 * second, backoff.ErrNoStart},
+		"an exit":    {func(r restarter, _ context.CancelFunc) { r.Exited("a", onFailure, backoff.Exit{Code: 1}) }, 24 * second, nil},
+		"a stop":     {func(r restarter, _ context.CancelFunc) { r.Exited("a", onFailure, backoff.Exit{}) }, 4 * second, backoff.ErrNoStart},
+		"a limit": {func(r restarter, _ context.CancelFunc) {
+			r.Exited("a", backoff.ExitPolicy{MaxFailures: 1}, backoff.Exit{Code: 1})
+		}, 4 * second, backoff.ErrNoStart},
+		"a latch": {func(r restarter, _ context.CancelFunc) {
+			r.Exited("a", backoff.ExitPolicy{MaxFailures: 1, GiveUpFor: minute}, backoff.Exit{Code: 1})
+		}, 64 * second, nil},
+		"another key": {func(r restarter, _ context.CancelFunc) { r.Reset("b"); r.RestartNow("c") }, 10 * second, nil},
+		"the context": {func(_ restarter, stop context.CancelFunc) { stop() }, 4 * second, context.Canceled},
+		"Restore": {func(r restarter, _ context.CancelFunc) {
+			s, _ := r.State("a")
+			s.NotBefore = s.From.Add(6 * second)
+			r.Restore("a", s)
+		}, 6 * second, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{})
+				begin := time.Now()
+				for _, key := range []string{"a", "b", "c"} {
+					r.Exited(key, backoff.ExitPolicy{}, backoff.Exit{Code: 1})
+				}
+				done := make(chan error)
+				go func() { done <- r.Wait(ctx, "a") }()
+				time.Sleep(4 * second)
+				tt.change(r, stop)
+				if err := <-done; !errors.Is(err, tt.err) {
+					t.Errorf("%v, want %v", err, tt.err)
+				}
+				if got := time.Since(begin); got != tt.want {
+					t.Errorf("waited %v, want %v", got, tt.want)
+				}
+				if n := r.Waiting(); n != 0 {
+					t.Errorf("%d are still waited for", n)
+				}
+			})
+		})
+	}
+}
+
+// passive is a clock without timers.
+type passive struct{ clock.PassiveClock }
+
+func TestWaitNeedsNoTimersOfTheClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: passive{clock.RealClock{}}})
+		begin := time.Now()
+		if err := r.Wait(t.Context(), "unknown"); err != nil || time.Since(begin) != 0 {
+			t.Errorf("an unknown key: %v after %v", err, time.Since(begin))
+		}
+		r.Exited("a", backoff.ExitPolicy{}, backoff.Exit{Run: 1, Code: 1})
+		if err := r.Wait(t.Context(), "a"); err != nil || time.Since(begin) != 10*second {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+		done, stop := context.WithCancel(t.Context())
+		stop()
+		if err := r.Wait(done, "b"); err != context.Canceled {
+			t.Errorf("a context that is done: %v", err)
+		}
+	})
+}
+
+// Due yields the starts that a crash may have prevented, soonest first.
+func TestDueYieldsStartsLostInACrash(t *testing.T) {
+	c := fakeClock()
+	o := backoff.RestarterOptions[string]{Clock: c}
+	latch := backoff.ExitPolicy{MaxFailures: 1, GiveUpFor: minute}
+	r := newRestarter(t, backoff.CrashLoop(), o)
+	for _, key := range []string{"started", "soon", "later", "stopped", "given up", "latched"} {
+		policy := map[string]backoff.ExitPolicy{
+			"stopped":  {RestartPolicy: backoff.RestartPolicyNever},
+			"given up": {Rules: []backoff.Rule{{Action: giveUp, MinFailures: 1}}},
+			"latched":  latch,
+		}[key]
+		r.Exited(key, policy, crash(1, c.Now(), 0))
+	}
+	r.Exited("later", backoff.ExitPolicy{}, crash(2, c.Now(), 0))
+	r.Exited("latched", latch, crash(2, c.Now(), 0))
+	r.Started("started", time.Time{})
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, passed := range []time.Duration{0, 15 * second, time.Hour} {
+		step(c, passed)
+		r := newRestarter(t, backoff.CrashLoop(), o)
+		if err := json.Unmarshal(text, r); err != nil {
+			t.Fatal(err)
+		}
+		var keys []string
+		for key, d := range r.Due(c.Now()) {
+			keys = append(keys, key)
+			if d.Remaining(c.Now()) != remaining(r, key) {
+				t.Errorf("%s: %+v", key, d)
+			}
+			r.Started(key, time.Time{}) // the loop may use the Restarter
+		}
+		if want := []string{"soon", "later", "latched"}; !slices.Equal(keys, want) {
+			t.Errorf("after %v: due %v, want %v", passed, keys, want)
+		}
+		for key := range r.Due(c.Now()) {
+			t.Errorf("%s is due after its start", key)
+		}
+		for range r.Due(c.Now()) {
+			break
+		}
+	}
+}
+
+// A Restarter that comes back after a downtime starts its keys at the rate, in their
+// former order.
+func TestLoadedStartsTakeTheirTurns(t *testing.T) {
+	c := fakeClock()
+	o := backoff.RestarterOptions[string]{Clock: c, Rate: 1}
+	r := newRestarter(t, backoff.CrashLoop(), o)
+	var want []string
+	for i := range 10 {
+		key := fmt.Sprint("key", 9-i)
+		want = append(want, key)
+		r.Exited(key, backoff.ExitPolicy{}, backoff.Exit{Run: 1, Code: 1})
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, down := range []time.Duration{5 * second, time.Hour} {
+		step(c, down)
+		again := newRestarter(t, backoff.CrashLoop(), o)
+		if err := json.Unmarshal(text, again); err != nil {
+			t.Fatal(err)
+		}
+		first := max(0, t0.Add(10*second).Sub(c.Now()))
+		var got []string
+		for key, d := range again.Due(c.Now()) {
+			if wait := first + time.Duration(len(got))*second; d.Remaining(c.Now()) != wait {
+				t.Errorf("down for %v: %s waits %v, want %v", down, key, d.Remaining(c.Now()), wait)
+			}
+			got = append(got, key)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}
+
+// The history holds the exits before the last, as many as asked for.
+func TestHistoryHoldsTheExitsBeforeTheLast(t *testing.T) {
+	c := fakeClock()
+	o := backoff.RestarterOptions[string]{Clock: c, History: 3}
+	p := backoff.ExitPolicy{}
+	r := newRestarterOf(t, p, o)
+	var want []backoff.Outcome
+	for run := range int64(8) {
+		e := crash(run+1, c.Now(), 0)
+		r.Exited("a", p, e)
+		r.Exited("a", p, e) // again: nothing new
+		if run == 4 {
+			r.RestartNow("a") // what was decided in the end
+		}
+		s, _ := r.State("a")
+		if diff := cmp.Diff(want[max(0, len(want)-3):], s.History); diff != "" && len(want) > 0 {
+			t.Errorf("run %d: %s", run, diff)
+		}
+		want = append(want, s.Outcome)
+		step(c, second)
+		if run%3 == 2 {
+			r = throughFile(t, r, p, o)
+		}
+	}
+	s, _ := r.State("a")
+	less := newRestarterOf(t, p, backoff.RestarterOptions[string]{Clock: c, History: 2})
+	less.Restore("a", s)
+	if got, _ := less.State("a"); !cmp.Equal(got.History, s.History[1:]) {
+		t.Errorf("kept %+v of %+v", got.History, s.History)
+	}
+}
+
+// GC drops a key twice the longest ResetAfter after its restart was due, and not before
+// its Window has passed. What must not be started by mistake is kept.
+func TestGCDropsKeysThatNoLongerMatter(t *testing.T) {
+	long := backoff.Policy{Initial: second, Max: second, ResetAfter: time.Hour}
+	forever := time.Duration(math.MaxInt64)
+	for name, tt := range map[string]struct {
+		policy backoff.ExitPolicy
+		exits  int
+		keep   time.Duration
+	}{
+		"restarted":                {backoff.ExitPolicy{}, 1, 10*second + 20*minute},
+		"a longer reset":           {backoff.ExitPolicy{Delay: &long}, 1, second + 2*time.Hour},
+		"within a window":          {backoff.ExitPolicy{Limit: 1, Window: time.Hour}, 1, 10*second + time.Hour},
+		"a window of a rule":       {backoff.ExitPolicy{Rules: []backoff.Rule{{Action: restart, MinFailures: 1, Limit: 1, Window: time.Hour}}}, 1, 10*second + time.Hour},
+		"a limit without a window": {backoff.ExitPolicy{Limit: 1}, 1, forever},
+		"a rule's limit without":   {backoff.ExitPolicy{Rules: []backoff.Rule{{Action: restart, MinFailures: 1, Limit: 1}}}, 1, forever},
+		"stopped":                  {backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyNever}, 1, forever},
+		"given up":                 {backoff.ExitPolicy{MaxFailures: 1}, 2, forever},
+		"given up for a while":     {backoff.ExitPolicy{MaxFailures: 1, GiveUpFor: minute}, 2, forever},
+		"invalid":                  {backoff.ExitPolicy{MaxFailures: -1}, 1, forever},
+	} {
+		c := fakeClock()
+		r := newRestarterOf(t, backoff.ExitPolicy{}, backoff.RestarterOptions[string]{Clock: c})
+		for range tt.exits {
+			r.Exited("a", tt.policy, backoff.Exit{Code: 1})
+		}
+		step(c, min(tt.keep, 100*year))
+		if n := r.GC(); n != 0 {
+			t.Errorf("%s: dropped too early", name)
+		}
+		if step(c, 1); tt.keep != forever {
+			if n := r.GC(); n != 1 || r.Len() != 0 {
+				t.Errorf("%s: %d dropped, %d left", name, n, r.Len())
+			}
+		}
+	}
+	// An exit reported long after it happened is not dropped at once.
+	c := fakeClock()
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
+	r.Exited("late", backoff.ExitPolicy{}, crash(1, c.Now().Add(-100*time.Hour), 0))
+	if n := r.GC(); n != 0 {
+		t.Error("dropped before its restart")
+	}
+}
+
+func TestNewRestarterErrorsNameEachField(t *testing.T) {
+	for want, o := range map[string]backoff.RestarterOptions[string]{
+		"Rate: invalid value -1: must be >= 0":             {Rate: -1},
+		"Rate: invalid value NaN: must be >= 0":            {Rate: math.NaN()},
+		"Rate: invalid value +Inf: must be >= 0":           {Rate: math.Inf(1)},
+		"Burst: invalid value -1: must be >= 0":            {Burst: -1},
+		"Burst: invalid value 1: must be 0 without a Rate": {Burst: 1},
+		"History: invalid value 1001: must be in 0..1000":  {History: 1001},
+	} {
+		r, err := backoff.NewRestarter(backoff.ExitPolicy{}, o)
+		if r != nil || err == nil || !strings.HasPrefix(err.Error(), "backoff: NewRestarter: "+want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	_, err := backoff.NewRestarter(backoff.ExitPolicy{Delay: &backoff.Policy{Factor: -1}, Limit: -1}, backoff.RestarterOptions[string]{Burst: 3})
+	if got, want := fieldsOf(err), []string{"delay.initial", "delay.factor", "limit", "Burst"}; !slices.Equal(got, want) {
+		t.Errorf("reported %v, want %v", got, want)
+	}
+}
+
+// A panic in a function of the caller leaves no lock held.
+func TestPanicOfTheCallerKeepsNoLock(t *testing.T) {
+	broken := false
+	fail := func() {
+		if broken {
+			panic("broken")
+		}
+	}
+	c := brittle{fakeClock(), fail}
+	jittered := backoff.Policy{Initial: second, Max: minute, Jitter: 0.5}
+	r := newRestarter(t, jittered, backoff.RestarterOptions[string]{Clock: c, Rate: 1, Rand: func() float64 { fail(); return 0 }})
+	calls := map[string]func(){
+		"Exited":     func() { r.Exited("a", backoff.ExitPolicy{}, backoff.Exit{Code: 1}) },
+		"CanStart":   func() { r.CanStart("a") },
+		"Started":    func() { r.Started("a", time.Time{}) },
+		"Healthy":    func() { r.Healthy("a", backoff.ExitPolicy{}) },
+		"Forgive":    func() { r.Forgive("a") },
+		"RestartNow": func() { r.RestartNow("a") },
+		"Reset":      func() { r.Reset("a") },
+		"Restore":    func() { r.Restore("a", backoff.State{}) },
+		"GC":         func() { r.GC() },
+		"Wait":       func() { _ = r.Wait(t.Context(), "a") },
+	}
+	for name, call := range calls {
+		r.Exited("a", backoff.ExitPolicy{}, backoff.Exit{Code: 1})
+		broken = true
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s does not ask the clock", name)
+				}
+			}()
+			call()
+		}()
+		broken = false
+		r.Len() // takes every lock
+		r.Reset("a")
+		if n := r.Waiting(); n != 0 {
+			t.Errorf("%s: still waits", name)
+		}
+	}
+}
+
+// brittle is a clock that may panic.
+type brittle struct {
+	clock.PassiveClock
+	fail func()
+}
+
+func (c brittle) Now() time.Time { c.fail(); return c.PassiveClock.Now() }
+
+// Deciding about a known key allocates nothing.
+func TestExitOfKnownKeyDoesNotAllocate(t *testing.T) {
+	curve, rules := backoff.CrashLoop(), []backoff.Rule{{Action: restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{1}}, Limit: 5, Window: minute, Delay: &tenSeconds}}
+	r := newRestarterOf(t, backoff.ExitPolicy{Delay: &curve, Limit: 5, Window: minute}, backoff.RestarterOptions[string]{})
+	plain := newRestarterOf(t, backoff.ExitPolicy{}, backoff.RestarterOptions[string]{})
+	rated := newRestarterOf(t, backoff.ExitPolicy{}, backoff.RestarterOptions[string]{Rate: 1e-6})
+	many := manyRules()
+	e := crash(0, time.Now(), second)
+	for range 20 {
+		e.Run++
+		for _, r := range []*backoff.Restarter[string]{r, plain, rated} {
+			r.Exited("a", backoff.ExitPolicy{Rules: rules}, e)
+		}
+		plain.Exited("many", many, e)
+	}
+	var s backoff.State
+	s.Exited(&many, e, time.Now(), 0)
+	for name, call := range map[string]func(){
+		"Exited without rules": func() { e.Run++; plain.Exited("a", backoff.ExitPolicy{}, e) },
+		"Exited":               func() { e.Run++; r.Exited("a", backoff.ExitPolicy{Rules: rules}, e) },
+		"Exited under Rate":    func() { e.Run++; rated.Exited("a", backoff.ExitPolicy{}, e); rated.RestartNow("a") },
+		"Exited again":         func() { r.Exited("a", backoff.ExitPolicy{Rules: rules}, e) },
+		"by many rules":        func() { e.Run++; plain.Exited("many", many, e) },
+		"CanStart":             func() { r.CanStart("a") },
+		"Started":              func() { r.Started("a", e.Started) },
+		"Healthy":              func() { r.Healthy("a", backoff.ExitPolicy{}) },
+		"RestartNow":           func() { r.RestartNow("a") },
+		"State.Exited":         func() { e.Run++; s.Exited(&many, e, e.Finished, 0) },
+		"State.CanStart":       func() { s.CanStart(&many, e.Finished) },
+	} {
+		if n := testing.AllocsPerRun(100, call); n != 0 {
+			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+}
+
+// manyRules are as many rules as there can be, with as many codes.
+func manyRules() (p backoff.ExitPolicy) {
+	for i := range backoff.MaxRules {
+		values := make([]int32, backoff.MaxExitCodes)
+		for k := range values {
+			values[k] = int32(2*k + 1000*i)
+		}
+		p.Rules = append(p.Rules, backoff.Rule{
+			Action: restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: values}, MinFailures: 1,
+			Delay: &backoff.Policy{Initial: second, Max: minute}, Limit: 10, Window: time.Hour,
+		})
+	}
+	return p
+}
+
+func BenchmarkExited(b *testing.B) {
+	for name, p := range map[string]backoff.ExitPolicy{"plain": {}, "many-rules": manyRules()} {
+		b.Run(name, func(b *testing.B) {
+			r := newRestarterOf(b, backoff.ExitPolicy{}, backoff.RestarterOptions[string]{})
+			e := crash(0, time.Now(), second)
+			e.Code = -1
+			b.ReportAllocs()
+			for b.Loop() {
+				e.Run++
+				r.Exited("a", p, e)
+			}
+		})
+	}
+}
+
 // crash is an exit that has just finished after running for ran.
 func crash(run int64, now time.Time, ran time.Duration) backoff.Exit {
 	return backoff.Exit{Run: run, Code: 1, Started: now.Add(-ran), Finished: now}
-}
-
-// A history with named instants.
-func TestRestarterWaitsAsDecided(t *testing.T) {
-	c := fakeClock()
-	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
-	always := backoff.ExitPolicy{}
-	at := func(d time.Duration) time.Time { return t0.Add(d) }
-	check := func(what string, got, want backoff.Decision, left time.Duration) {
-		t.Helper()
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", what, diff)
-		}
-		if r := r.Remaining("a"); r != left {
-			t.Errorf("%s: remaining %v, want %v", what, r, left)
-		}
-	}
-	restart := func(delay time.Duration, notBefore time.Duration, failures int) backoff.Decision {
-		return backoff.Decision{Action: backoff.ActionRestart, Delay: delay, NotBefore: at(notBefore), Failures: failures, Rule: -1}
-	}
-	first := crash(1, at(0), second)
-	check("t0: first crash", r.Exited("a", always, first), restart(10*second, 10*second, 1), 10*second)
-	step(c, 4*second)
-	check("t4: reported again", r.Exited("a", always, first), restart(10*second, 10*second, 1), 6*second)
-	step(c, 10*second)
-	second2 := crash(2, at(12*second), 2*second)
-	check("t14: a crash at t12", r.Exited("a", always, second2), restart(20*second, 32*second, 2), 18*second)
-	check("t14: the first again", r.Exited("a", always, first), restart(20*second, 32*second, 2), 18*second)
-	step(c, -24*time.Hour)
-	check("set back a day", r.Exited("a", always, second2), restart(20*second, 32*second, 2), 18*second)
-	step(c, 10*second)
-	check("10s later", r.Exited("a", always, second2), restart(20*second, 32*second, 2), 8*second)
-	c.SetTime(at(40 * second))
-	check("t40: set right", r.Exited("a", always, second2), restart(20*second, 32*second, 2), 0)
-	c.SetTime(at(700 * second))
-	check("t700: a run of ResetAfter", r.Exited("a", always, crash(3, c.Now(), 600*second)), restart(40*second, 740*second, 3), 40*second)
-	woken, ok := r.RestartNow("a")
-	if !ok {
-		t.Error("nothing to wake")
-	}
-	check("t700: woken", woken, restart(0, 700*second, 3), 0)
-	check("t700: reported again", r.Exited("a", always, crash(3, c.Now(), 600*second)), restart(0, 700*second, 3), 0)
-	step(c, 601*second)
-	check("t1301: a longer run", r.Exited("a", always, crash(4, c.Now(), 600*second+1)), restart(10*second, 1311*second, 1), 10*second)
-	future := crash(5, at(5000*second), second)
-	check("t1301: an exit at t5000", r.Exited("a", always, future), restart(20*second, 1321*second, 2), 20*second)
-	stop := backoff.Decision{Action: backoff.ActionStop, Failures: 2, Rule: -1}
-	check("success", r.Exited("a", backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure}, backoff.Exit{Run: 6, Finished: c.Now()}), stop, 0)
-	if d, ok := r.RestartNow("a"); ok {
-		t.Errorf("woke %v", d)
-	}
-	r.Reset("a")
-	if d, ok := r.RestartNow("a"); ok || r.Len() != 0 || r.Remaining("a") != 0 {
-		t.Errorf("after Reset: woke %v, %d keys, remaining %v", d, r.Len(), r.Remaining("a"))
-	}
 }
 
 // A Restarter driven by a fake clock restarts at the instants of the Timeline.
@@ -97,7 +605,7 @@ func TestRestarterFollowsTimeline(t *testing.T) {
 			step(c, runs[n])
 			d := r.Exited("a", backoff.ExitPolicy{}, backoff.Exit{Run: int64(n), Code: int32(n % 2), Started: started, Finished: c.Now()})
 			r.GC()
-			step(c, r.Remaining("a"))
+			step(c, remaining(r, "a"))
 			if got := c.Now().Sub(t0); got != want || !d.NotBefore.Equal(c.Now()) {
 				t.Fatalf("restart %d at %v (%v), want %v", n+1, got, d, want)
 			}
@@ -125,15 +633,19 @@ func TestRestartsKeepToRate(t *testing.T) {
 			for key, d := range pending {
 				if !d.NotBefore.After(c.Now()) {
 					restarts = append(restarts, d.NotBefore.Sub(t0))
+					r.Started(key, d.NotBefore)
 					started++
 					delete(pending, key)
 				}
 			}
 		}
 		check := func(t *rapid.T, key string, d backoff.Decision, least time.Time) {
+			if d.NotBefore.Before(least) { // reported late: due at once
+				d.NotBefore = least
+			}
 			left := d.NotBefore.Sub(c.Now())
-			if d.NotBefore.Before(least) || r.Remaining(key) != left || left > d.Delay {
-				t.Fatalf("%s: %+v at %v, remaining %v", key, d, c.Now(), r.Remaining(key))
+			if remaining(r, key) != left || left > d.Delay {
+				t.Fatalf("%s: %+v at %v, remaining %v", key, d, c.Now(), remaining(r, key))
 			}
 			pending[key] = d
 		}
@@ -146,8 +658,9 @@ func TestRestartsKeepToRate(t *testing.T) {
 				e := crash(runs[key], c.Now().Add(-seconds(rapid.IntRange(0, 30).Draw(t, "reported late"))[0]), 0)
 				d := r.Exited(key, backoff.ExitPolicy{}, e)
 				check(t, key, d, c.Now())
-				if d != r.Exited(key, backoff.ExitPolicy{}, e) {
-					t.Fatal("not idempotent")
+				again := r.Exited(key, backoff.ExitPolicy{}, e)
+				if again.New = true; again != d {
+					t.Fatalf("again %+v, want %+v", again, d)
 				}
 			},
 			"wake": func(t *rapid.T) {
@@ -165,12 +678,10 @@ func TestRestartsKeepToRate(t *testing.T) {
 				settle()
 				other := newRestarter(t, policy, options)
 				for key, s := range r.All() {
-					if err := other.Restore(key, s); err != nil {
-						t.Fatal(err)
-					}
+					other.Restore(key, s)
 					if _, ok := pending[key]; ok {
 						again, _ := other.State(key)
-						pending[key] = again.Decision
+						pending[key] = again.Decision()
 					}
 				}
 				r, restarts = other, nil // a process has its own bucket
@@ -215,11 +726,11 @@ func TestUnusedRateChangesNoWait(t *testing.T) {
 		rated := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 1})
 		e := crash(1, c.Now().Add(-late), 0)
 		want, got := free.Exited("a", backoff.ExitPolicy{}, e), rated.Exited("a", backoff.ExitPolicy{}, e)
-		if got.Delay != want.Delay || rated.Remaining("a") != free.Remaining("a") {
-			t.Errorf("reported %v late: %+v, remaining %v, want %+v, %v", late, got, rated.Remaining("a"), want, free.Remaining("a"))
+		if got.Delay != want.Delay || remaining(rated, "a") != remaining(free, "a") {
+			t.Errorf("reported %v late: %+v, remaining %v, want %+v, %v", late, got, remaining(rated, "a"), want, remaining(free, "a"))
 		}
-		if due := c.Now().Add(free.Remaining("a")); !got.NotBefore.Equal(due) {
-			t.Errorf("reported %v late: not before %v, want %v", late, got.NotBefore, due)
+		if !got.NotBefore.Equal(want.NotBefore) {
+			t.Errorf("reported %v late: not before %v, want %v", late, got.NotBefore, want.NotBefore)
 		}
 	}
 }
@@ -239,8 +750,8 @@ func TestClockStepsEndWaitsUnderRate(t *testing.T) {
 		}
 		step(c, rapid.SampledFrom([]time.Duration{-24 * time.Hour, 24 * time.Hour, 0}).Draw(t, "last step"))
 		for _, key := range keys {
-			for waited := time.Duration(0); r.Remaining(key) > 0; waited += second {
-				if left := r.Remaining(key); left > delays[key] || waited > delays[key] {
+			for waited := time.Duration(0); remaining(r, key) > 0; waited += second {
+				if left := remaining(r, key); left > delays[key] || waited > delays[key] {
 					t.Fatalf("%s: %v left after %v of %v", key, left, waited, delays[key])
 				}
 				step(c, second)
@@ -249,73 +760,8 @@ func TestClockStepsEndWaitsUnderRate(t *testing.T) {
 	})
 }
 
-// At most Limit restarts are decided within Window, and restarts are allowed again
-// after it.
-func TestRestartsKeepToLimit(t *testing.T) {
-	c := fakeClock()
-	r := newRestarter(t, backoff.Policy{Initial: second, Max: second}, backoff.RestarterOptions[string]{Clock: c, Limit: 3, Window: minute})
-	var got []backoff.Action
-	for run := range int64(20) {
-		got = append(got, r.Exited("a", backoff.ExitPolicy{}, crash(run+1, c.Now(), 0)).Action)
-		step(c, 6*second)
-	}
-	var want []backoff.Action
-	for i := range 20 {
-		if i%10 < 3 {
-			want = append(want, backoff.ActionRestart)
-		} else {
-			want = append(want, backoff.ActionGiveUp)
-		}
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	// For ever; RestartAll counts, Stop does not, other keys have their own.
-	r = newRestarter(t, backoff.Policy{Initial: second, Max: second}, backoff.RestarterOptions[string]{Clock: c, Limit: 2})
-	all := backoff.ExitPolicy{RestartPolicy: "Never", Rules: []backoff.Rule{{Action: backoff.ActionRestartAll, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{1}}}}}
-	got = nil
-	for run, code := range []int32{1, 2, 1, 1, 2, 1} {
-		got = append(got, r.Exited("a", all, backoff.Exit{Run: int64(run + 1), Code: code}).Action)
-		step(c, 1000*time.Hour)
-	}
-	if want := []backoff.Action{backoff.ActionRestartAll, backoff.ActionStop, backoff.ActionRestartAll, backoff.ActionGiveUp, backoff.ActionStop, backoff.ActionGiveUp}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	if d := r.Exited("b", all, backoff.Exit{Run: 1, Code: 1}); d.Action != backoff.ActionRestartAll {
-		t.Errorf("another key: %v", d)
-	}
-}
-
-// PolicyFor decides per key and outcome. After a zero or invalid Policy, the
-// Restarter's applies, and the Decision reports an invalid one. All share one count.
-func TestPolicyForDecidesPerOutcome(t *testing.T) {
-	c := fakeClock()
-	fast := backoff.Policy{Initial: 2 * second, Max: 4 * second}
-	of := map[string]backoff.Policy{"fast": fast, "zero": {}, "NaN": fast, "shrinking": fast, "negative": fast}
-	for name, change := range map[string]func(*backoff.Policy){
-		"NaN":       func(p *backoff.Policy) { p.Jitter = math.NaN() },
-		"shrinking": func(p *backoff.Policy) { p.Factor = 0.5 },
-		"negative":  func(p *backoff.Policy) { p.ResetAfter = -1 },
-	} {
-		p := of[name]
-		change(&p)
-		of[name] = p
-	}
-	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, PolicyFor: func(_ string, e backoff.Exit) backoff.Policy { return of[e.Reason] }})
-	run := int64(0)
-	for _, tt := range []struct {
-		reason string
-		want   time.Duration
-	}{{"fast", 2 * second}, {"zero", 20 * second}, {"NaN", 40 * second}, {"shrinking", 80 * second}, {"negative", 160 * second}, {"fast", 4 * second}, {"unknown", 300 * second}} {
-		run++
-		if d := r.Exited("a", backoff.ExitPolicy{}, backoff.Exit{Run: run, Code: 1, Reason: tt.reason, Finished: c.Now()}); d.Delay != tt.want || d.Failures != int(run) || d.PolicyInvalid != (of[tt.reason].Validate() != nil && of[tt.reason] != backoff.Policy{}) {
-			t.Errorf("%s: %+v, want %v", tt.reason, d, tt.want)
-		}
-	}
-}
-
 func TestRestarterAllEndsWhenItsLoopDoes(t *testing.T) {
-	r, err := backoff.NewRestarter[string](backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
+	r, err := backoff.NewRestarter(backoff.ExitPolicy{}, backoff.RestarterOptions[string]{Clock: fakeClock()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,90 +776,6 @@ func TestRestarterAllEndsWhenItsLoopDoes(t *testing.T) {
 	}
 	if seen != 3 {
 		t.Errorf("%d keys", seen)
-	}
-}
-
-// GC drops a key twice the longest ResetAfter after its restart was due and its exit
-// was last reported, and not before Window has passed.
-func TestRestarterGCDropsKeysOnTime(t *testing.T) {
-	never := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyNever}
-	long := backoff.Policy{Initial: second, Max: second, ResetAfter: time.Hour}
-	for _, tt := range []struct {
-		name      string
-		options   backoff.RestarterOptions[string]
-		container backoff.ExitPolicy
-		keep      time.Duration
-	}{
-		{"restarted", backoff.RestarterOptions[string]{}, backoff.ExitPolicy{}, 10*second + 20*minute},
-		{"a policy with a longer reset", backoff.RestarterOptions[string]{PolicyFor: func(string, backoff.Exit) backoff.Policy { return long }}, backoff.ExitPolicy{}, second + 2*time.Hour},
-		{"stopped", backoff.RestarterOptions[string]{}, never, 20 * minute},
-		{"within a window", backoff.RestarterOptions[string]{Limit: 1, Window: time.Hour}, never, time.Hour},
-	} {
-		c := fakeClock()
-		o := tt.options
-		o.Clock = c
-		r := newRestarter(t, backoff.CrashLoop(), o)
-		e := crash(1, c.Now(), 0)
-		r.Exited("a", tt.container, e)
-		step(c, tt.keep)
-		if n := r.GC(); n != 0 {
-			t.Errorf("%s: %d dropped too early", tt.name, n)
-		}
-		step(c, 1)
-		if n := r.GC(); n != 1 || r.Len() != 0 {
-			t.Errorf("%s: %d dropped, %d left", tt.name, n, r.Len())
-		}
-	}
-	c := fakeClock()
-	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Limit: 1})
-	e := crash(2, c.Now(), 0)
-	r.Exited("given up", backoff.ExitPolicy{}, crash(1, c.Now(), 0))
-	r.Exited("given up", backoff.ExitPolicy{}, e)
-	step(c, 1000*time.Hour)
-	if r.GC(); r.Exited("given up", backoff.ExitPolicy{}, e).Action != backoff.ActionGiveUp {
-		t.Error("a limit for ever was forgotten")
-	}
-	// An exit that is reported again and again stays known.
-	for _, container := range []backoff.ExitPolicy{never, {}} {
-		r = newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
-		want := r.Exited("a", container, e)
-		for range 10 {
-			step(c, 15*minute)
-			if n := r.GC(); n != 0 {
-				t.Error("dropped while it is reported")
-			}
-			if d := r.Exited("a", container, e); d != want {
-				t.Errorf("decided anew: %+v", d)
-			}
-		}
-	}
-	// An exit reported long after it happened is not dropped at once.
-	r.Exited("late", backoff.ExitPolicy{}, crash(1, c.Now().Add(-100*time.Hour), 0))
-	if n := r.GC(); n != 0 {
-		t.Error("dropped before its restart")
-	}
-}
-
-func TestNewRestarterErrorsNameEachField(t *testing.T) {
-	for want, o := range map[string]backoff.RestarterOptions[string]{
-		"Limit: invalid value -1: must be >= 0":   {Limit: -1},
-		"Window: invalid value -1s: must be >= 0": {Window: -second},
-		"Rate: invalid value -1: must be >= 0":    {Rate: -1},
-		"Rate: invalid value NaN: must be >= 0":   {Rate: math.NaN()},
-		"Rate: invalid value +Inf: must be >= 0":  {Rate: math.Inf(1)},
-		"Burst: invalid value -1: must be >= 0":   {Burst: -1},
-
-		"Window: invalid value 1s: must be 0 without a Limit": {Window: second},
-		"Burst: invalid value 1: must be 0 without a Rate":    {Burst: 1},
-	} {
-		r, err := backoff.NewRestarter(backoff.CrashLoop(), o)
-		if r != nil || err == nil || !strings.HasPrefix(err.Error(), "backoff: NewRestarter: "+want) || !slices.Equal(fieldsOf(err), fieldsOf(o.Validate())) {
-			t.Errorf("%s: %v", want, err)
-		}
-	}
-	_, err := backoff.NewRestarter(backoff.Policy{Factor: -1}, backoff.RestarterOptions[string]{Limit: -1, Burst: 3})
-	if got, want := fieldsOf(err), []string{"Initial", "Factor", "Limit", "Burst"}; !slices.Equal(got, want) {
-		t.Errorf("reported %v, want %v", got, want)
 	}
 }
 
@@ -434,7 +796,8 @@ func TestConcurrentExitsCountOnce(t *testing.T) {
 				own := fmt.Sprint(g)
 				r.Exited(own, backoff.ExitPolicy{}, crash(run+1, c.Now(), 0))
 				r.RestartNow(own)
-				r.Remaining(own)
+				r.CanStart(own)
+				r.Started(own, time.Time{})
 				if run%50 == 0 {
 					r.GC()
 					for range r.All() {
@@ -446,8 +809,8 @@ func TestConcurrentExitsCountOnce(t *testing.T) {
 	}
 	wg.Wait()
 	for key, s := range r.All() {
-		if s.Decision.Failures != runs {
-			t.Errorf("%s: %d failures", key, s.Decision.Failures)
+		if s.Failures != runs {
+			t.Errorf("%s: %d failures", key, s.Failures)
 		}
 	}
 	if n := r.Len(); n != goroutines+1 {
@@ -455,54 +818,6 @@ func TestConcurrentExitsCountOnce(t *testing.T) {
 	}
 	if n := r.Turns(); n > goroutines+1+goroutines*runs {
 		t.Errorf("%d booked", n)
-	}
-}
-
-// Callers continue while the origin of steady times moves.
-func TestOriginMovesUnderConcurrentCalls(t *testing.T) {
-	c := fakeClock()
-	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 1000, Burst: 10, Limit: 1000, Window: time.Hour})
-	var callers sync.WaitGroup
-	for g := range 4 {
-		callers.Go(func() {
-			key := fmt.Sprint(g)
-			for run := range int64(300) {
-				d := r.Exited(key, backoff.ExitPolicy{}, backoff.Exit{Run: run + 1, Code: 1})
-				if left := r.Remaining(key); d.Failures != int(run+1) || left < 0 || left > d.Delay {
-					t.Errorf("run %d: %+v, %v left", run, d, left)
-				}
-				r.RestartNow(key)
-				r.State(key)
-				if g == 0 {
-					c.SetTime(t0.Add(time.Duration(run%2) * 60 * year))
-				}
-			}
-		})
-	}
-	callers.Wait()
-}
-
-// Deciding about a known key allocates nothing.
-func TestExitOfKnownKeyDoesNotAllocate(t *testing.T) {
-	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Limit: 5, Window: minute, PolicyFor: modelPolicies})
-	c := backoff.ExitPolicy{Rules: []backoff.Rule{{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{42}}}}}
-	e := crash(0, time.Now(), second)
-	for e.Run < 10 {
-		e.Run++
-		r.Exited("a", c, e)
-	}
-	rated := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Rate: 1e-6})
-	for name, call := range map[string]func(){
-		"Exited":       func() { e.Run++; r.Exited("a", c, e) },
-		"under Rate":   func() { e.Run++; rated.Exited("a", c, e); rated.RestartNow("a") },
-		"Exited again": func() { r.Exited("a", c, e) },
-		"Remaining":    func() { r.Remaining("a") },
-		"RestartNow":   func() { r.RestartNow("a") },
-		"Len":          func() { r.Len() },
-	} {
-		if n := testing.AllocsPerRun(100, call); n != 0 {
-			t.Errorf("%s allocates %v times", name, n)
-		}
 	}
 }
 
@@ -514,8 +829,8 @@ func TestRestartAllContainersBacksOff(t *testing.T) {
 	all := backoff.ExitPolicy{Rules: []backoff.Rule{{Action: backoff.ActionRestartAll, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{1}}}}}
 	for i, want := range []time.Duration{10 * second, 20 * second, 40 * second} {
 		d := r.Exited("a", all, crash(int64(i+1), c.Now(), second))
-		if d.Action != backoff.ActionRestartAll || d.Delay != want || r.Remaining("a") != want {
-			t.Errorf("exit %d: %s after %v, %v left; want %s after %v", i+1, d.Action, d.Delay, r.Remaining("a"), backoff.ActionRestartAll, want)
+		if d.Action != backoff.ActionRestartAll || d.Delay != want || remaining(r, "a") != want {
+			t.Errorf("exit %d: %s after %v, %v left; want %s after %v", i+1, d.Action, d.Delay, remaining(r, "a"), backoff.ActionRestartAll, want)
 		}
 		step(c, want+second)
 	}

@@ -103,7 +103,9 @@ type Rule struct {
 // Its JSON is that of a core/v1 container (KEP-5307, KEP-5532) with more fields, so a
 // container of a manifest can be decoded into it. Unknown fields of rules and curves are
 // errors. Unknown fields beside them belong to the container and are ignored, unless they
-// look like a misspelled field of ExitPolicy.
+// look like a misspelled field of ExitPolicy. Do not embed an ExitPolicy in a struct that
+// is decoded, because its UnmarshalJSON would take the place of the struct's: decode the
+// same text into both.
 type ExitPolicy struct {
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
 	Rules         []Rule        `json:"restartPolicyRules,omitempty"` // at most 20; the first that matches wins

@@ -10,7 +10,7 @@ import (
 
 // Explain reports every condition, met or not, and rules that cannot match.
 func TestExplainReportsEachCondition(t *testing.T) {
-	c := backoff.ExitPolicy{Rules: backoff.Rules{
+	c := backoff.ExitPolicy{Rules: []backoff.Rule{
 		{Name: "nothing", Action: backoff.ActionRestart},
 		{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: "Exists"}},
 		{Name: "all", Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn, Values: []int32{0, 2}, Ranges: []backoff.CodeRange{{7, 9}}},
@@ -47,7 +47,7 @@ func TestExplainReportsEachCondition(t *testing.T) {
 
 // Without Finished, Explain reports an unknown run length and keeps the decision.
 func TestExplainWithoutFinished(t *testing.T) {
-	c := backoff.ExitPolicy{Rules: backoff.Rules{{Name: "short", Action: backoff.ActionGiveUp, RanLessThan: minute}, {Name: "long", Action: backoff.ActionRestart, RanAtLeast: minute}, {Name: "rest", Action: backoff.ActionRestart, MinFailures: 1}}}
+	c := backoff.ExitPolicy{Rules: []backoff.Rule{{Name: "short", Action: backoff.ActionGiveUp, RanLessThan: minute}, {Name: "long", Action: backoff.ActionRestart, RanAtLeast: minute}, {Name: "rest", Action: backoff.ActionRestart, MinFailures: 1}}}
 	clock := fakeClock()
 	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: clock})
 	e := backoff.Exit{Run: 1, Code: 1, Started: clock.Now().Add(-time.Hour)}
@@ -61,17 +61,5 @@ rule 1 long (Restart): matched: run length unknown without Finished
 rule 2 rest (Restart): no match: not reached, rule long decided`
 	if strings.Join(got, "\n") != want {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
-	}
-}
-
-func TestReasonPrintsLimitAndWindow(t *testing.T) {
-	for want, rule := range map[string]backoff.Rule{
-		"1 restart":            {Limit: 1},
-		"2 restarts":           {Limit: 2},
-		"2 restarts in 1h0m0s": {Limit: 2, Window: time.Hour},
-	} {
-		if got := rule.LimitText(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
 	}
 }

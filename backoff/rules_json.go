@@ -228,11 +228,11 @@ func (o *object) refuseOthers() {
 	}
 }
 
-// refuseMisspelled adds a mistake for each field that was not read and has a name like
-// one that was.
+// refuseMisspelled adds a mistake for each field that was not read and differs in at most
+// two letters from one that was. The fields of a core/v1 container differ in more.
 func (o *object) refuseMisspelled() {
 	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
-		if meant := spelling.Nearest(name, o.known); meant != "" {
+		if meant := spelling.Within(2, name, o.known); meant != "" {
 			o.refuseUnknown(name, meant)
 		}
 	}

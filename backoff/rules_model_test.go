@@ -2,6 +2,7 @@ package backoff_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -158,5 +159,69 @@ func TestRichRulesAgreeWithModel(t *testing.T) {
 	})
 	if rapidseed.Fixed() && (decided[backoff.ActionRestart] == 0 || decided[backoff.ActionRestartAll] == 0 || decided[backoff.ActionGiveUp] == 0) {
 		t.Errorf("rules decided %v", decided)
+	}
+}
+
+// A Restarter and a State judge a policy without allocating, as Validate does.
+func TestValidityIsThatOfValidate(t *testing.T) {
+	valid, invalid := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		p := richPolicies().Draw(t, "policy")
+		sometimes := func(what string) bool { return rapid.IntRange(0, 5).Draw(t, what) == 0 }
+		bad := rapid.SampledFrom([]time.Duration{-1, 0, 1, minute})
+		if rapid.Bool().Draw(t, "mend") { // what is drawn at random is seldom valid
+			p.RestartPolicy = ""
+			for i := range p.Rules {
+				r := &p.Rules[i]
+				r.Action, r.RanLessThan, r.RanAtLeast = backoff.ActionRestart, 0, 0
+				if r.ExitCodes == nil {
+					r.MinFailures = 1
+				} else {
+					r.ExitCodes.Operator = backoff.OperatorIn
+				}
+			}
+		}
+		if sometimes("limit?") {
+			p.Limit, p.Window = rapid.IntRange(-1, 2000).Draw(t, "limit"), bad.Draw(t, "window")
+		}
+		if sometimes("failures?") {
+			p.MaxFailures, p.GiveUpFor = rapid.IntRange(-1, 2).Draw(t, "max"), bad.Draw(t, "give up")
+		}
+		if sometimes("curve?") {
+			p.Delay = &backoff.Policy{Initial: bad.Draw(t, "initial"), Max: bad.Draw(t, "max delay")}
+		}
+		for i := range p.Rules {
+			r := &p.Rules[i]
+			if sometimes("uncounted?") {
+				r.Uncounted = true
+			}
+			if sometimes("same name?") {
+				r.Name = rapid.SampledFrom([]string{"a", "b", "-", "A", strings.Repeat("x", 64)}).Draw(t, "name")
+			}
+			if sometimes("a bad reason?") {
+				r.Reasons = append(r.Reasons, rapid.SampledFrom([]string{"", "Error", "E*"}).Draw(t, "reason"))
+			}
+			if sometimes("a bad signal?") {
+				r.Signals = append(r.Signals, rapid.SampledFrom([]string{"", "SIGKILL", "KILL"}).Draw(t, "signal"))
+			}
+			if sometimes("bad numbers?") {
+				r.Limit, r.Window, r.MinFailures = rapid.IntRange(-1, 2).Draw(t, "limit"), bad.Draw(t, "window"), rapid.IntRange(-1, 2).Draw(t, "failures")
+			}
+			if sometimes("a bad range?") && r.ExitCodes != nil {
+				r.ExitCodes.Ranges = append(r.ExitCodes.Ranges, rapid.SampledFrom([]backoff.CodeRange{{First: 5, Last: 3}, {First: -1, Last: 3}, {First: 0, Last: 256}}).Draw(t, "range"))
+			}
+		}
+		want := p.Validate()
+		if p.Valid() != (want == nil) {
+			t.Fatalf("valid: %t, but %v", p.Valid(), want)
+		}
+		if want == nil {
+			valid++
+		} else {
+			invalid++
+		}
+	})
+	if rapidseed.Fixed() && (valid == 0 || invalid == 0) {
+		t.Errorf("%d valid, %d invalid", valid, invalid)
 	}
 }

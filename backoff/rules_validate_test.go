@@ -29,7 +29,7 @@ func TestRuleErrorsNameEachPath(t *testing.T) {
 		return &backoff.ExitCodes{Operator: backoff.OperatorIn, Ranges: ranges}
 	}
 	flat := &backoff.Policy{Initial: second, Max: second, ResetAfter: minute}
-	bad := backoff.ExitPolicy{Rules: backoff.Rules{
+	bad := backoff.ExitPolicy{Rules: []backoff.Rule{
 		{Name: "a", Action: backoff.ActionRestart, MinFailures: 1},
 		{Name: "a", Action: backoff.ActionRestart, MinFailures: 1},
 		{Name: "No_Label", Action: backoff.ActionRestart, MinFailures: 1},
@@ -63,60 +63,23 @@ func TestRuleErrorsNameEachPath(t *testing.T) {
 		`restartPolicyRules[5].signals[1]: unsupported value "KILL": must be a Linux signal such as SIGKILL or SIGRTMIN+1`,
 		`restartPolicyRules[5].signals[2]: unsupported value "": must be a Linux signal such as SIGKILL or SIGRTMIN+1`,
 		`restartPolicyRules[5].signals[3]: duplicate value "SIGKILL"`,
-		`restartPolicyRules[6].ranLess: invalid value -1ns: must be >= 0 (0 means none)`,
+		`restartPolicyRules[6].ranLessThan: invalid value -1ns: must be >= 0 (0 means none)`,
 		`restartPolicyRules[6].ranAtLeast: invalid value -1ns: must be >= 0 (0 means none)`,
-		`restartPolicyRules[6].attempts: invalid value -1: must be >= 0 (0 means none)`,
+		`restartPolicyRules[6].minFailures: invalid value -1: must be >= 0 (0 means none)`,
 		`restartPolicyRules[6].limit: invalid value -1: must be >= 0 (0 means none)`,
-		`restartPolicyRules[6].window: invalid value -1ns: must be >= 0 (0 means forever)`,
-		`restartPolicyRules[7].ranAtLeast: invalid value 1s: must be below ranLess, 1s`,
+		`restartPolicyRules[6].window: invalid value -1ns: must be >= 0 (0 means since the counts started over)`,
+		`restartPolicyRules[7].ranAtLeast: invalid value 1s: must be below ranLessThan, 1s`,
 		`restartPolicyRules[7].window: invalid value 1s: must be 0 without a limit`,
 		`restartPolicyRules[8].delay.max: invalid value 1s: must be >= the first delay, 1m0s`,
 		`restartPolicyRules[8].delay.factor: invalid value 0.5: must be 0 (means 2) or >= 1 and finite`,
 		`restartPolicyRules[8].delay.jitter: invalid value 2: must be in 0..1`,
 		`restartPolicyRules[8].delay.resetAfter: invalid value -1ns: must be >= 0 (0 means twice the longest delay)`,
-		`restartPolicyRules[8].delay.free: invalid value -1: must be >= 0`,
-		`restartPolicyRules[9].window: required: must be given with delay.resetAfter, or the limit holds forever`,
+		`restartPolicyRules[8].delay.freeFailures: invalid value -1: must be >= 0`,
 		`restartPolicyRules[10].limit: invalid value 1001: must be at most 1000 within a window`,
 		`restartPolicyRules[11].exitCodes.values: too many items 256: must be at most 255, ranges included`,
 		`restartPolicyRules[11].reasons: too many items 256: must be at most 255`,
 	}
 	if got := errorLines(bad.Validate()); !slices.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}
-
-func TestValidateKubernetesRejectsOurFields(t *testing.T) {
-	plain := backoff.ExitPolicy{RestartPolicy: "Never", Rules: backoff.Rules{
-		{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{42}}},
-		{Action: backoff.ActionRestartAll, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn}}}}
-	for _, good := range []backoff.ExitPolicy{{}, {RestartPolicy: "Always"}, plain} {
-		if err := good.ValidateKubernetes(); err != nil {
-			t.Error(err)
-		}
-	}
-	ours := richPolicy()
-	ours.RestartPolicy = ""
-	ours.Rules[1].Limit, ours.Rules[1].Window = 1, second
-	want := []string{
-		`restartPolicy: required: must be given with rules`,
-		`restartPolicyRules[0].exitCodes: required: must be given in Kubernetes`,
-		`restartPolicyRules[0].name: unsupported value "oom": Kubernetes has no such field`,
-		`restartPolicyRules[0].reasons: unsupported value: Kubernetes has no such field`,
-		`restartPolicyRules[0].limit: unsupported value 3: Kubernetes has no such field`,
-		`restartPolicyRules[0].window: unsupported value 1h0m0s: Kubernetes has no such field`,
-		`restartPolicyRules[1].name: unsupported value "busy": Kubernetes has no such field`,
-		`restartPolicyRules[1].delay: unsupported value: Kubernetes has no such field`,
-		`restartPolicyRules[1].limit: unsupported value 1: Kubernetes has no such field`,
-		`restartPolicyRules[1].window: unsupported value 1s: Kubernetes has no such field`,
-		`restartPolicyRules[2].action: unsupported value "GiveUp": must be Restart or RestartAllContainers in Kubernetes`,
-		`restartPolicyRules[2].name: unsupported value "killed": Kubernetes has no such field`,
-		`restartPolicyRules[2].exitCodes.ranges: unsupported value: Kubernetes has no such field`,
-		`restartPolicyRules[2].signals: unsupported value: Kubernetes has no such field`,
-		`restartPolicyRules[2].ranLess: unsupported value 1m30s: Kubernetes has no such field`,
-		`restartPolicyRules[2].ranAtLeast: unsupported value 1ms: Kubernetes has no such field`,
-		`restartPolicyRules[2].attempts: unsupported value 4: Kubernetes has no such field`,
-	}
-	if got := errorLines(ours.ValidateKubernetes()); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
@@ -148,7 +111,7 @@ func TestTooManyCodesNamesTheField(t *testing.T) {
 		{backoff.ExitCodes{Values: values, Ranges: ranges[:56]}, "restartPolicyRules[0].exitCodes.values: too many items 256: must be at most 255, ranges included"},
 	} {
 		tt.codes.Operator = backoff.OperatorIn
-		err := backoff.ExitPolicy{Rules: backoff.Rules{{Action: backoff.ActionRestart, ExitCodes: &tt.codes}}}.Validate()
+		err := backoff.ExitPolicy{Rules: []backoff.Rule{{Action: backoff.ActionRestart, ExitCodes: &tt.codes}}}.Validate()
 		if got := errorLines(err); !slices.Equal(got, []string{tt.want}) {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
@@ -161,7 +124,7 @@ func TestNamesOfRulesAreLabels(t *testing.T) {
 		"a": true, "0": true, "a-0": true, strings.Repeat("a", 63): true, strings.Repeat("a", 64): false,
 		"-a": false, "a-": false, "-": false, "A": false, "é": false, "a.b": false, "a_b": false, "{": false, "`": false, "/": false, ":": false,
 	} {
-		c := backoff.ExitPolicy{Rules: backoff.Rules{{Name: name, Action: backoff.ActionRestart, MinFailures: 1}}}
+		c := backoff.ExitPolicy{Rules: []backoff.Rule{{Name: name, Action: backoff.ActionRestart, MinFailures: 1}}}
 		if err := c.Validate(); (err == nil) != ok {
 			t.Errorf("%q: %v", name, err)
 		}

@@ -18,9 +18,9 @@ type Outcome struct {
 
 	RuleFailures int `json:"ruleFailures,omitempty"` // as in Decision
 
-	// The wait lasts from From, when the run ended, to the later of NotBefore and Turn. It is
+	// The wait lasts from From, usually the end of the run, to the later of NotBefore and Turn. It is
 	// that of a restart, or of a give-up that ends. Without a wait, all three are zero. Turn is
-	// set under a Restarter's Rate only.
+	// set only if a Restarter's Rate makes the wait longer.
 	From      time.Time `json:"from,omitzero"`
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	Turn      time.Time `json:"turn,omitzero"`
@@ -174,8 +174,8 @@ func (s *State) decide(p *ExitPolicy, e *Exit, now time.Time, draw float64) {
 			delay = curve.jittered(curve.delay(failures), draw)
 		case r.Delay != nil:
 			delay = curve.jittered(curve.Initial, draw)
-		default:
-			delay = addDuration(now.Sub(from), s.rest(p.bound(), now))
+		default: // the wait before goes on
+			from, delay = now, s.rest(p.bound(), now)
 		}
 		delay = max(delay, min(e.RetryAfter, curve.Max))
 		notBefore = inYears(from.Add(delay))

@@ -319,7 +319,7 @@ func TestEmptyTrackerAndRestarterAreSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := NewRestarter(CrashLoop(), RestarterOptions[string]{Rate: 1})
+	r, err := NewRestarter(ExitPolicy{}, RestarterOptions[string]{Rate: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +332,7 @@ func TestEmptyTrackerAndRestarterAreSmall(t *testing.T) {
 	if n := unsafe.Sizeof(*tr); n > most {
 		t.Errorf("an empty Tracker takes %d bytes", n)
 	}
-	if n := unsafe.Sizeof(*r) + unsafe.Sizeof(*r.clock) + unsafe.Sizeof(*r.bucket); n > most {
+	if n := unsafe.Sizeof(*r) + unsafe.Sizeof(*r.rate); n > most {
 		t.Errorf("an empty Restarter takes %d bytes", n)
 	}
 }

@@ -42,7 +42,9 @@ func (m modelTracker) next(key string, event, now time.Time) {
 	if s.Failures < math.MaxInt {
 		s.Failures++
 	}
-	s.Delay = m.policy.Jittered(m.policy.Delay(s.Failures), m.rand)
+	if s.Delay = m.policy.Delay(s.Failures); m.policy.Jitter > 0 && s.Delay > 0 {
+		s.Delay = m.policy.Jittered(s.Delay, m.rand())
+	}
 	s.Updated = now
 	m.keys[key] = s
 }

@@ -37,12 +37,10 @@ func TestTrackerRefusesImpossibleStates(t *testing.T) {
 	tr := newTracker(t, backoff.CrashLoop(), backoff.TrackerOptions{Clock: c})
 	good := backoff.TrackerState{Failures: 1, Delay: 10 * second, Updated: t0}
 	for want, change := range map[string]func(*backoff.TrackerState){
-		"failures: invalid value 0: must be >= 1":                            func(s *backoff.TrackerState) { s.Failures = 0 },
-		"failures: invalid value -1: must be >= 1":                           func(s *backoff.TrackerState) { s.Failures = -1 },
-		"delay: invalid value -1ns: must be >= 0":                            func(s *backoff.TrackerState) { s.Delay = -1 },
-		"updated: invalid value " + t0.Add(1).String() + ": must be at most": func(s *backoff.TrackerState) { s.Updated = t0.Add(1) },
-		"updated: invalid value 0001-01-01":                                  func(s *backoff.TrackerState) { s.Updated = time.Time{} },
-		"updated: invalid value 9999-12-31":                                  func(s *backoff.TrackerState) { s.Updated = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) },
+		"failures: invalid value 0: must be >= 1":  func(s *backoff.TrackerState) { s.Failures = 0 },
+		"failures: invalid value -1: must be >= 1": func(s *backoff.TrackerState) { s.Failures = -1 },
+		"delay: invalid value -1ns: must be >= 0":  func(s *backoff.TrackerState) { s.Delay = -1 },
+		"updated: invalid value 0001-01-01":        func(s *backoff.TrackerState) { s.Updated = time.Time{} },
 	} {
 		s := good
 		change(&s)
@@ -55,7 +53,7 @@ func TestTrackerRefusesImpossibleStates(t *testing.T) {
 		t.Error("a refused state was kept")
 	}
 	err := tr.Restore("a", backoff.TrackerState{Failures: -1, Delay: -1, Updated: t0.Add(1)})
-	if got, want := fieldsOf(err), []string{"failures", "delay", "updated"}; !slices.Equal(got, want) {
+	if got, want := fieldsOf(err), []string{"failures", "delay"}; !slices.Equal(got, want) {
 		t.Errorf("reported %v, want %v", got, want)
 	}
 	if err := tr.Restore("a", good); err != nil {

@@ -36,10 +36,11 @@ func crashLoopVector(c *vectors.Case) (any, error) {
 		return nil, err
 	}
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))
-	r, err := backoff.NewRestarter[string](backoff.Policy{
+	curve := backoff.Policy{
 		Initial: in.Base(), Max: in.Max(), ResetAfter: in.Reset(),
 		FreeFailures: 1, // a kubelet restarts at once the first time
-	}, backoff.RestarterOptions[string]{Clock: clock})
+	}
+	r, err := backoff.NewRestarter(backoff.ExitPolicy{Delay: &curve}, backoff.RestarterOptions[string]{Clock: clock})
 	if err != nil {
 		return nil, err
 	}

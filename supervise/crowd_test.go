@@ -26,8 +26,7 @@ func superviseCrowd(t *testing.T, n int) {
 	synctest.Test(t, func(t *testing.T) {
 		var stopped atomic.Bool
 		s := newSupervisor(t, supervise.Options{
-			Policy: backoff.Policy{Initial: time.Second, Max: 30 * time.Second, Jitter: 0.5},
-			Limit:  3,
+			Policy: backoff.ExitPolicy{Delay: &backoff.Policy{Initial: time.Second, Max: 30 * time.Second, Jitter: 0.5}, Limit: 3},
 			Notify: func(e supervise.Event) {
 				var i int
 				_, _ = fmt.Sscan(e.Name, &i)

@@ -48,13 +48,13 @@ func Example() {
 // A rule gives up at once on a mistake that no restart mends.
 func ExampleSupervisor_Go_rules() {
 	s, err := supervise.New(supervise.Options{
-		Policy: backoff.Policy{Initial: time.Millisecond, Max: time.Second},
+		Policy: backoff.ExitPolicy{Delay: &backoff.Policy{Initial: time.Millisecond, Max: time.Second}},
 		Notify: func(e supervise.Event) { fmt.Println(e) },
 	})
 	if err != nil {
 		panic(err)
 	}
-	rules := backoff.ExitPolicy{Rules: backoff.Rules{{Action: backoff.ActionGiveUp, Reasons: []string{"Config"}}}}
+	rules := backoff.ExitPolicy{Rules: []backoff.Rule{{Action: backoff.ActionGiveUp, Reasons: []string{"Config"}}}}
 	calls := 0
 	err = s.Go(context.Background(), "importer", rules, func(context.Context) error {
 		if calls++; calls < 3 {
@@ -75,7 +75,9 @@ func ExampleSupervisor_Go_rules() {
 
 // A nested Supervisor restarts as a whole once one of its goroutines has given up.
 func Example_tree() {
-	parent, err := supervise.New(supervise.Options{Policy: backoff.Policy{Initial: time.Millisecond, Max: time.Second}, Limit: 1})
+	parent, err := supervise.New(supervise.Options{
+		Policy: backoff.ExitPolicy{Delay: &backoff.Policy{Initial: time.Millisecond, Max: time.Second}, Limit: 1},
+	})
 	if err != nil {
 		panic(err)
 	}

@@ -48,9 +48,11 @@ func (e Event) String() string {
 		return text + "stopped"
 	case backoff.ActionRestart:
 		return fmt.Sprintf("%s%s after %v", text, e.Decision.Action, e.Decision.Delay)
-	default:
-		return text + string(e.Decision.Action)
 	}
+	if !e.Decision.NotBefore.IsZero() {
+		return fmt.Sprintf("%s%s for %v", text, e.Decision.Action, e.Decision.Delay)
+	}
+	return text + string(e.Decision.Action)
 }
 
 func (e Event) outcome() string {

@@ -48,14 +48,14 @@ func drawPlan(t *rapid.T) plan {
 		return time.Duration(rapid.IntRange(from, to).Draw(t, label)) * time.Millisecond
 	}
 	p := plan{options: supervise.Options{
-		Policy: backoff.Policy{
-			Initial: ms("initial", 1, 20), ResetAfter: ms("reset", 1, 60), FreeFailures: rapid.IntRange(0, 2).Draw(t, "free"),
+		Policy: backoff.ExitPolicy{
+			Delay: &backoff.Policy{Initial: ms("initial", 1, 20), ResetAfter: ms("reset", 1, 60), FreeFailures: rapid.IntRange(0, 2).Draw(t, "free")},
+			Limit: rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "limit"),
 		},
-		Limit:       rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "limit"),
 		StopTimeout: ms("timeout", 1, 40) + 10_000_000/3,
 		Escalate:    rapid.Bool().Draw(t, "escalate"),
 	}}
-	p.options.Policy.Max = p.options.Policy.Initial + ms("max", 0, 50)
+	p.options.Policy.Delay.Max = p.options.Policy.Delay.Initial + ms("max", 0, 50)
 	p.stop = ms("stop", 0, 300) + 100_000
 	p.deadline = p.stop + ms("deadline", 0, 100) + 10_000
 	digit := time.Duration(1)
@@ -81,8 +81,8 @@ var rulesOfPlans = []backoff.ExitPolicy{
 	{},
 	{RestartPolicy: backoff.RestartPolicyOnFailure},
 	{RestartPolicy: backoff.RestartPolicyNever},
-	{Rules: backoff.Rules{{Action: backoff.ActionGiveUp, Reasons: []string{supervise.ReasonPanic}}}},
-	{Rules: backoff.Rules{{Action: backoff.ActionGiveUp, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{7}}}}},
+	{Rules: []backoff.Rule{{Action: backoff.ActionGiveUp, Reasons: []string{supervise.ReasonPanic}}}},
+	{Rules: []backoff.Rule{{Action: backoff.ActionGiveUp, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{7}}}}},
 }
 
 // play carries out a plan and returns a line for each event, in order.
@@ -327,9 +327,9 @@ func (m *model) exit(w *modelWorker, how string) {
 }
 
 func (m *model) decide(w *modelWorker, how string, code int, reason string) (string, time.Duration) {
-	p := m.plan.options.Policy
+	p, limit := m.plan.options.Policy.Delay, m.plan.options.Policy.Limit
 	if m.now-w.started > p.ResetAfter {
-		w.failures = 0
+		w.failures, w.restarts = 0, 0
 	}
 	w.failures++
 	if how == "permanent" {
@@ -343,7 +343,7 @@ func (m *model) decide(w *modelWorker, how string, code int, reason string) (str
 	if w.rules.RestartPolicy == "Never" || w.rules.RestartPolicy == "OnFailure" && code == 0 {
 		return "Stop", 0
 	}
-	if m.plan.options.Limit > 0 && w.restarts == m.plan.options.Limit {
+	if limit > 0 && w.restarts == limit {
 		return "GiveUp", 0
 	}
 	w.restarts++

@@ -8,8 +8,9 @@
 //
 // A function that returns, panics or calls runtime.Goexit has exited, and its rules
 // decide, by an exit code and a reason, whether it is called again; see Event. Its delays
-// and limits are those of a backoff.Restarter. An error that leads to no restart is
-// returned by Wait and Run, and with the option Escalate it stops the other goroutines.
+// and limits are those of a backoff.Restarter; after a give-up that ends, it is called
+// again. An error that leads to no restart is returned by Wait and Run, and with the option
+// Escalate it stops the other goroutines.
 // backoff.Permanent marks errors as for backoff.Retry, and so does backoff.RetryAfter, but
 // only up to Policy.Max.
 //
@@ -47,11 +48,11 @@ import (
 
 // Options configures a Supervisor. The zero value is ready to use.
 type Options struct {
-	Policy backoff.Policy // delay curve; zero means 100ms to 1m, started over by a run of more than 2m
-	Limit  int            // restarts of a goroutine within Window before it gives up; 0 means no limit
-	Window time.Duration  // period of Limit; 0 means forever
-	Rate   float64        // restarts per second across all goroutines; 0 means no limit
-	Burst  int            // restarts allowed at once under Rate; 0 means 1
+	// Policy decides about every goroutine. Fields that are set in the policy of a Go take
+	// precedence. Its Delay defaults to 100ms up to 1m, started over by a run of more than 2m.
+	Policy backoff.ExitPolicy
+	Rate   float64 // restarts per second across all goroutines; 0 means no limit
+	Burst  int     // restarts allowed at once under Rate; 0 means 1
 
 	// StopTimeout is how long a stop waits for one goroutine before it cancels the next;
 	// 0 means 10s. It has to cover the whole stop of a nested Supervisor.
@@ -69,7 +70,7 @@ type Options struct {
 
 const defaultStopTimeout = 10 * time.Second
 
-func defaultPolicy() backoff.Policy {
+func defaultCurve() backoff.Policy {
 	return backoff.Policy{Initial: 100 * time.Millisecond, Max: time.Minute}
 }
 
@@ -112,17 +113,19 @@ const maxFailures = 100
 // New returns a Supervisor without goroutines. The error wraps field.Errors with every
 // mistake in o.
 func New(o Options) (*Supervisor, error) {
-	if o.Policy == (backoff.Policy{}) {
-		o.Policy = defaultPolicy()
+	if o.Policy.Delay == nil {
+		curve := defaultCurve()
+		o.Policy.Delay = &curve
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
 	restarter, err := backoff.NewRestarter(o.Policy, backoff.RestarterOptions[string]{
-		Clock: o.Clock, Rand: o.Rand, Limit: o.Limit, Window: o.Window, Rate: o.Rate, Burst: o.Burst,
+		Clock: o.Clock, Rand: o.Rand, Rate: o.Rate, Burst: o.Burst,
 	})
 	var errs field.Errors
 	errors.As(err, &errs)
+	checkActions(&errs, o.Policy.Rules)
 	errs.Check(o.StopTimeout >= 0, "StopTimeout", o.StopTimeout, ">= 0 (0 means 10s)")
 	if err := errs.Err(); err != nil {
 		return nil, fmt.Errorf("supervise: New: %w", err)
@@ -189,11 +192,17 @@ func (s *Supervisor) add(ctx context.Context, name string, rules backoff.ExitPol
 func validate(rules backoff.ExitPolicy) error {
 	var errs field.Errors
 	errors.As(rules.Validate(), &errs)
-	for i := range rules.Rules {
-		errs.Check(rules.Rules[i].Action != backoff.ActionRestartAll, fmt.Sprintf("restartPolicyRules[%d].action", i),
+	checkActions(&errs, rules.Rules)
+	return errs.Err()
+}
+
+// checkActions adds the mistake of a rule that restarts companions, which goroutines have
+// not.
+func checkActions(errs *field.Errors, rules []backoff.Rule) {
+	for i := range rules {
+		errs.Check(rules[i].Action != backoff.ActionRestartAll, fmt.Sprintf("restartPolicyRules[%d].action", i),
 			backoff.ActionRestartAll, "Restart or GiveUp for a goroutine")
 	}
-	return errs.Err()
 }
 
 // Wait waits until all goroutines have ended for good. It returns the first 100 failures,

@@ -52,7 +52,7 @@ func fail(context.Context) error { return errors.New("broken") }
 
 func TestNewListsEveryMistake(t *testing.T) {
 	_, err := supervise.New(supervise.Options{
-		Policy: backoff.Policy{Initial: time.Second}, Limit: -1, Window: -1, Rate: math.NaN(), Burst: -1, StopTimeout: -1,
+		Policy: backoff.ExitPolicy{Delay: &backoff.Policy{Initial: time.Second}, Limit: -1, Window: -1}, Rate: math.NaN(), Burst: -1, StopTimeout: -1,
 	})
 	var errs field.Errors
 	if !errors.As(err, &errs) {
@@ -63,7 +63,7 @@ func TestNewListsEveryMistake(t *testing.T) {
 		fields = append(fields, e.Field)
 	}
 	slices.Sort(fields)
-	if got, want := strings.Join(fields, " "), "Burst Limit Max Rate StopTimeout Window"; got != want {
+	if got, want := strings.Join(fields, " "), "Burst Rate StopTimeout delay.max limit window"; got != want {
 		t.Errorf("mistakes in %s, want %s", got, want)
 	}
 	if !strings.HasPrefix(err.Error(), "supervise: New: ") {
@@ -114,7 +114,7 @@ func TestGoRefuses(t *testing.T) {
 		start(t, s, "used", backoff.ExitPolicy{}, untilDone)
 		done, cancel := context.WithCancel(context.Background())
 		cancel()
-		all := backoff.Rules{{Action: backoff.ActionRestartAll, Reasons: []string{"Panic"}}}
+		all := []backoff.Rule{{Action: backoff.ActionRestartAll, Reasons: []string{"Panic"}}}
 		for _, c := range []struct {
 			ctx   context.Context
 			name  string
@@ -219,12 +219,12 @@ func TestExits(t *testing.T) {
 func TestRulesDecide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log []string
-		rules := backoff.ExitPolicy{Rules: backoff.Rules{
+		rules := backoff.ExitPolicy{Rules: []backoff.Rule{
 			{Name: "config", Action: backoff.ActionGiveUp, Reasons: []string{"Config"}},
 			{Name: "bug", Action: backoff.ActionRestart, Reasons: []string{supervise.ReasonPanic}, Limit: 1},
 		}}
 		run := func(name string, errs ...error) {
-			s := newSupervisor(t, supervise.Options{Limit: 2, Notify: func(e supervise.Event) { log = append(log, e.String()) }})
+			s := newSupervisor(t, supervise.Options{Policy: backoff.ExitPolicy{Limit: 2}, Notify: func(e supervise.Event) { log = append(log, e.String()) }})
 			start(t, s, name, rules, func(context.Context) error {
 				err := errs[0]
 				if len(errs) > 1 {
@@ -555,7 +555,7 @@ func TestTrees(t *testing.T) {
 		builds := 0
 		start(t, parent, "db", backoff.ExitPolicy{}, func(ctx context.Context) error {
 			builds++
-			child := newSupervisor(t, supervise.Options{Limit: 1, Escalate: true})
+			child := newSupervisor(t, supervise.Options{Policy: backoff.ExitPolicy{Limit: 1}, Escalate: true})
 			for _, name := range []string{"pool", "pinger"} {
 				start(t, child, name, backoff.ExitPolicy{}, func(ctx context.Context) error {
 					if name == "pinger" && builds == 1 {
@@ -612,7 +612,7 @@ func TestTreesGiveUpForGood(t *testing.T) {
 // Restarts pile up neither stack frames nor goroutines.
 func TestRestartsTakeNoSpace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSupervisor(t, supervise.Options{Policy: backoff.Policy{Initial: 1, Max: 1, FreeFailures: 500}})
+		s := newSupervisor(t, supervise.Options{Policy: backoff.ExitPolicy{Delay: &backoff.Policy{Initial: 1, Max: 1, FreeFailures: 500}}})
 		var depths []int
 		counted := make(chan struct{}) // to and from the test, which counts while a call waits
 		start(t, s, "a", backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure}, func(context.Context) error {
@@ -666,8 +666,8 @@ func TestRandAndRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var delays []time.Duration
 		s := newSupervisor(t, supervise.Options{
-			Policy: backoff.Policy{Initial: time.Second, Max: time.Second, Jitter: 1}, Rand: func() float64 { return 0.75 },
-			Rate: 0.1, Burst: 2, Limit: 4,
+			Policy: backoff.ExitPolicy{Delay: &backoff.Policy{Initial: time.Second, Max: time.Second, Jitter: 1}, Limit: 4},
+			Rand:   func() float64 { return 0.75 }, Rate: 0.1, Burst: 2,
 			Notify: func(e supervise.Event) { delays = append(delays, e.Decision.Delay) },
 		})
 		start(t, s, "a", backoff.ExitPolicy{}, fail)
@@ -707,7 +707,7 @@ func TestClockIsTheOnlyOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clocktesting.NewFakeClock(time.Unix(0, 0))
 		calls := 0
-		s := newSupervisor(t, supervise.Options{Clock: c, Policy: backoff.Policy{Initial: time.Second, Max: time.Second, FreeFailures: 1}})
+		s := newSupervisor(t, supervise.Options{Clock: c, Policy: backoff.ExitPolicy{Delay: &backoff.Policy{Initial: time.Second, Max: time.Second, FreeFailures: 1}}})
 		start(t, s, "a", backoff.ExitPolicy{}, func(context.Context) error { calls++; return io.EOF })
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -844,7 +844,7 @@ func TestPanicInAnOptionEndsTheProgram(t *testing.T) {
 	options := map[string]supervise.Options{
 		"Notify":   {Notify: func(supervise.Event) { panic("Notify") }},
 		"Escalate": {Notify: func(supervise.Event) { panic("Escalate") }, Escalate: true},
-		"Rand":     {Policy: backoff.Policy{Initial: time.Hour, Max: time.Hour, Jitter: 0.5}, Rand: func() float64 { panic("Rand") }},
+		"Rand":     {Policy: backoff.ExitPolicy{Delay: &backoff.Policy{Initial: time.Hour, Max: time.Hour, Jitter: 0.5}}, Rand: func() float64 { panic("Rand") }},
 	}
 	if name := os.Getenv("SUPERVISE_PANIC"); name != "" {
 		s, err := supervise.New(options[name])

@@ -85,7 +85,7 @@ func (s *Supervisor) exited(w *worker, e Event, permanent bool) bool {
 	if decides && permanent {
 		e.Decision = backoff.Decision{Action: backoff.ActionGiveUp, Failures: e.Decision.Failures, Rule: -1}
 	}
-	restarts := e.Decision.Action == backoff.ActionRestart
+	restarts := !e.Decision.NotBefore.IsZero() // a restart, or a give-up that ends
 	if !restarts && (panicked || decides && e.Err != nil || e.Decision.Action == backoff.ActionGiveUp) {
 		w.failure = &GiveUpError{e}
 	}

@@ -5,8 +5,11 @@ import "strings"
 
 // Nearest returns the first of the known names most similar to name, or "" if no name
 // is similar enough.
-func Nearest(name string, known []string) string {
-	best, least := "", 1+allowed(name)
+func Nearest(name string, known []string) string { return Within(allowed(name), name, known) }
+
+// Within is like Nearest, with the largest number of letters that may differ.
+func Within(most int, name string, known []string) string {
+	best, least := "", 1+most
 	for _, candidate := range known {
 		if strings.EqualFold(candidate, name) {
 			return candidate

@@ -131,7 +131,6 @@ type process struct {
 	codes   []int
 	reason  string
 	c       backoff.ExitPolicy
-	policy  backoff.Policy
 	run     int
 	started time.Time
 	at      time.Time // of its next step: it ends if it runs, else it starts
@@ -167,7 +166,8 @@ func (s *podStory) process(line string) *process {
 		s.t.Fatal(err)
 	}
 	if name := a.text("policy", ""); name != "" {
-		p.policy = s.named(name)
+		curve := s.named(name)
+		p.c.Delay = &curve
 	}
 	return p
 }
@@ -176,7 +176,6 @@ func (s *podStory) pod(a arguments, input []string) string {
 	clock := clocktesting.NewFakePassiveClock(t0)
 	var wakes []time.Time
 	var processes []*process
-	byName := map[string]*process{}
 	for _, line := range input {
 		if rest, ok := strings.CutPrefix(line, "wake "); ok {
 			wakes = append(wakes, t0.Add(s.words([]string{rest}).durations("at", "")[0]))
@@ -185,16 +184,17 @@ func (s *podStory) pod(a arguments, input []string) string {
 		p := s.process(line)
 		p.start(t0)
 		processes = append(processes, p)
-		byName[p.name] = p
 	}
 	end := t0.Add(a.durations("until", "")[0])
-	r := newRestarter(s.t, s.named(a.text("policy", "crashloop")), backoff.RestarterOptions[string]{
-		Clock:     clock,
-		PolicyFor: func(name string, _ backoff.Exit) backoff.Policy { return byName[name].policy },
-		Rate:      a.float("rate", "0"),
-		Burst:     a.numbers("burst", "0")[0],
-		Limit:     a.numbers("limit", "0")[0],
-		Window:    a.durations("window", "0s")[0],
+	curve := s.named(a.text("policy", "crashloop"))
+	r := newRestarterOf(s.t, backoff.ExitPolicy{
+		Delay:  &curve,
+		Limit:  a.numbers("limit", "0")[0],
+		Window: a.durations("window", "0s")[0],
+	}, backoff.RestarterOptions[string]{
+		Clock: clock,
+		Rate:  a.float("rate", "0"),
+		Burst: a.numbers("burst", "0")[0],
 	})
 	a.done()
 

@@ -3,43 +3,23 @@ package backoff_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/statefile"
 )
 
-// A program loads the state from a file at its start and saves it before each restart.
-func ExampleRestarter_UnmarshalJSON() {
-	folder, err := os.MkdirTemp("", "")
-	if err != nil {
+func ExampleExitPolicy_DecideExit() {
+	const container = `{"name": "trainer", "restartPolicy": "Never", "restartPolicyRules": [
+		{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}]}`
+	var c backoff.ExitPolicy
+	if err := json.Unmarshal([]byte(container), &c); err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(folder)
-	file := filepath.Join(folder, "restarts.json")
-	clock := newClock()
-	for run := range int64(3) { // three processes, one after the other
-		r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: clock})
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		if _, err := statefile.Load(file, r); err != nil {
-			fmt.Println(err)
-			return
-		}
-		d := r.Exited("web", backoff.ExitPolicy{}, backoff.Exit{Run: run + 1, Code: 1, Finished: clock.Now()})
-		fmt.Println(d.Failures, d.Delay)
-		if err := statefile.Save(file, r); err != nil {
-			fmt.Println(err)
-		}
-	}
+	fmt.Println(c.DecideExit(backoff.Exit{Code: 42}, 1))
+	fmt.Println(c.DecideExit(backoff.Exit{Code: 1}, 1))
 	// Output:
-	// 1 10s
-	// 2 20s
-	// 3 40s
+	// Restart 0
+	// Stop -1
 }
 
 // Out of memory: three restarts in an hour, then give up. Exit code 75: every five
@@ -54,7 +34,7 @@ func ExampleRule() {
 		return
 	}
 	clock := newClock()
-	r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: clock})
+	r, err := backoff.NewRestarter(backoff.ExitPolicy{}, backoff.RestarterOptions[string]{Clock: clock})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -78,7 +58,7 @@ func ExampleRule() {
 
 // Explain reports why each rule decided or did not.
 func ExampleDecision_Explain() {
-	c := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyNever, Rules: backoff.Rules{
+	c := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyNever, Rules: []backoff.Rule{
 		{Name: "busy", Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{75}}},
 		{Name: "killed", Action: backoff.ActionRestart, Signals: []string{"SIGKILL"}, MinFailures: 2},
 		{Action: backoff.ActionGiveUp, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Ranges: []backoff.CodeRange{{First: 129, Last: 159}}}},

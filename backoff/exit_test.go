@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/restartkit/restart/backoff"
 )
@@ -17,7 +18,7 @@ func TestExitOfProcess(t *testing.T) {
 		cmd.Run()
 		return cmd.ProcessState
 	}
-	killed := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyNever, Rules: backoff.Rules{{Action: backoff.ActionRestart, Signals: []string{"SIGKILL"}}}}
+	killed := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyNever, Rules: []backoff.Rule{{Action: backoff.ActionRestart, Signals: []string{"SIGKILL"}}}}
 	for name, test := range map[string]struct {
 		state *os.ProcessState
 		want  backoff.Exit
@@ -30,6 +31,10 @@ func TestExitOfProcess(t *testing.T) {
 		"not started": {nil, backoff.Exit{Run: 3, Code: 128, Reason: "StartError"}, -1},
 	} {
 		got := backoff.ExitOf(3, t0, test.state)
+		if got.Finished.IsZero() || time.Since(got.Finished) < 0 {
+			t.Errorf("%s: finished %v", name, got.Finished)
+		}
+		got.Finished = time.Time{}
 		if got != test.want {
 			t.Errorf("%s: %+v, want %+v", name, got, test.want)
 		}
