@@ -191,7 +191,7 @@ func TestUnknownFieldsMakeAPolicyInvalid(t *testing.T) {
 	const want = "fre: unknown field: did you mean free?"
 	_, restarter := backoff.NewRestarter(p, backoff.RestarterOptions[string]{})
 	_, tracker := backoff.NewTracker[string](p, backoff.TrackerOptions{})
-	retry := backoff.Retry(t.Context(), p, func(context.Context) error { return nil })
+	retry := backoff.Retry(t.Context(), p, func(context.Context) error { return nil }, backoff.RetryOptions{})
 	for name, err := range map[string]error{"NewRestarter": restarter, "NewTracker": tracker, "Retry": retry} {
 		if err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
