@@ -38,8 +38,8 @@ type RetryOptions struct {
 	// Clock measures and waits; nil means the real clock. It is not used before the first
 	// failure.
 	Clock clock.Clock
-	// Rand returns a random number in [0, 1). It is called once per wait, and only if
-	// Jitter > 0. nil means math/rand/v2.
+	// Rand returns a random number in [0, 1). It is called once per delay of the policy that
+	// is not 0, and only if Jitter > 0. nil means math/rand/v2.
 	Rand func() float64
 }
 
@@ -351,7 +351,7 @@ func (r *retry) failed(ctx context.Context, timedOut bool, err error) (time.Dura
 // delay returns the delay after a failure whose error asks for one.
 func (r *retry) delay(asked time.Duration) time.Duration {
 	delay := r.policy.Delay(r.calls)
-	if r.policy.Jitter > 0 {
+	if r.policy.Jitter > 0 && delay > 0 {
 		random := r.options.Rand
 		if random == nil {
 			random = rand.Float64

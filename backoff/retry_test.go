@@ -587,6 +587,9 @@ func TestRetrySurvivesNilPointers(t *testing.T) {
 			t.Errorf("%s: found in %v", name, got)
 		}
 	}
+	if errs := (&backoff.RetryError{Attempts: 2, Last: context.Canceled, Cause: nilPath}).Unwrap(); len(errs) != 1 {
+		t.Errorf("a nil pointer as the cause is found in %v", errs)
+	}
 	if text, errs := nilRetry.Error(), nilRetry.Unwrap(); text != "<nil>" || errs != nil {
 		t.Errorf("a nil RetryError says %q and wraps %v", text, errs)
 	}
