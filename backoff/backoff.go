@@ -12,9 +12,9 @@
 //
 //	policy := backoff.Policy{Initial: time.Second, Max: 5 * time.Minute}
 //	...
-//	status.Streak = policy.Failed(status.Streak, started, time.Now()) // it has failed
+//	state.Streak = policy.Failed(state.Streak, started, finished) // it has failed
 //	...
-//	if wait := policy.Left(status.Streak, time.Now()); wait > 0 {
+//	if wait := policy.Left(state.Streak, time.Now()); wait > 0 {
 //		return wait // not yet
 //	}
 //

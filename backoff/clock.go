@@ -49,18 +49,3 @@ func (s *timescale) set() time.Duration {
 	}
 	return 0
 }
-
-// progress is a time that never goes back. If the clock is set back, it continues from
-// its latest value, so no wait becomes longer. It is a distance from an origin and
-// saturates 292 years away from it.
-type progress struct {
-	wall time.Time     // the latest reading of the clock
-	at   time.Duration // its time
-}
-
-// to advances p to a reading of the clock, and returns its time.
-func (p *progress) to(wall time.Time) time.Duration {
-	p.at = add(p.at, max(wall.Sub(p.wall), 0))
-	p.wall = wall
-	return p.at
-}

@@ -45,36 +45,49 @@ func ExamplePolicy_Delay() {
 	// Output: 0s 10s 20s 40s 1m20s 2m40s 5m0s 5m0s
 }
 
-// Status is what a custom resource says about itself. The streak is two of its fields.
+// Status is what a custom resource says about itself, in the types of an API.
 type Status struct {
-	Phase  string         `json:"phase,omitempty"`
-	Streak backoff.Streak `json:"streak,omitzero"`
+	Failures    int32     `json:"failures,omitempty"`   // in a row
+	LastFailure time.Time `json:"lastFailure,omitzero"` // in whole seconds, as a metav1.Time has
+	CountedRun  int64     `json:"countedRun,omitempty"` // number of the last child that failed
+}
+
+// Child is what the resource runs.
+type Child struct {
+	Run               int64
+	Started, Finished time.Time
 }
 
 // An operator keeps failures in a row and the time of the last one in the status of its
-// custom resource. Its copy of the status may be stale, so it merges what the API server
-// has, and writes the result with the resourceVersion that it read.
+// custom resource. A reconcile function may be called again for a child that it has
+// counted, so the status also has the number of that child. If the update is refused
+// because the copy was stale, reconcile is called again with a newer one.
 //
 // A pod's restartCount and lastRestartTime would not do. The count includes every restart
 // ever, and the time lies before the run.
 func ExampleStreak_customResource() {
-	policy := backoff.Policy{Initial: 10 * time.Second, Max: 5 * time.Minute}
-	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
-	reconcile := func(cached, read Status, runFailed bool, started time.Time) (Status, time.Duration) {
-		status := read
-		status.Streak = cached.Streak.Merge(read.Streak, now)
-		if runFailed {
-			status.Phase = "Failed"
-			status.Streak = policy.Failed(status.Streak, started, now)
+	policy := backoff.Policy{Initial: 10 * time.Second, Max: 5 * time.Minute, ResetAfter: 10 * time.Minute}
+	reconcile := func(status Status, failed Child, now time.Time) (Status, time.Duration) {
+		streak := backoff.Streak{Failures: int(status.Failures), Last: status.LastFailure}
+		if failed.Run > status.CountedRun {
+			streak = policy.Failed(streak, failed.Started, failed.Finished)
+			status = Status{Failures: int32(streak.Failures), LastFailure: streak.Last, CountedRun: failed.Run}
 		}
-		return status, policy.Left(status.Streak, now) // as RequeueAfter; at 0, start it
+		// Whole seconds may be a second early.
+		return status, policy.Left(streak, now.Add(-time.Second))
 	}
 
-	stale := Status{Streak: backoff.Streak{Failures: 1, Last: now.Add(-time.Minute)}}
-	read := Status{Streak: backoff.Streak{Failures: 2, Last: now.Add(-20 * time.Second)}}
-	status, wait := reconcile(stale, read, true, now.Add(-time.Second))
-	fmt.Println(status.Phase, status.Streak.Failures, wait)
-	// Output: Failed 3 40s
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	status := Status{Failures: 2, LastFailure: now.Add(-time.Hour), CountedRun: 6}
+	failed := Child{Run: 7, Started: now.Add(-65 * time.Second), Finished: now.Add(-5 * time.Second)}
+	for range 2 { // the second call sees the same child
+		var wait time.Duration
+		status, wait = reconcile(status, failed, now)
+		fmt.Println("failures:", status.Failures, "- requeue after", wait) // at 0, create the next child
+	}
+	// Output:
+	// failures: 3 - requeue after 36s
+	// failures: 3 - requeue after 36s
 }
 
 // A program keeps the streak in its own JSON file, beside whatever else it stores there.

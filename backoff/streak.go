@@ -4,51 +4,59 @@ import "time"
 
 // Streak counts failures in a row. The zero value has none. It belongs in a program's own
 // struct, file or status: [Policy.Failed] returns the next value, and [Policy.Left] says
-// how long to wait.
+// how long to wait. A success sets it back to the zero value.
 //
-// Of two copies of a status, take the one that [Streak.Merge] returns. A pod's
-// restartCount and lastRestartTime are not a Streak: the count includes every restart
-// ever, and the time lies before the run, not at the failure.
+// API types with generated code keep the two values in fields of their own, such as an
+// int32 and a metav1.Time, and make a Streak of them; see the example of a custom
+// resource. A pod's restartCount and lastRestartTime are not a Streak: the count includes
+// every restart ever, and the time lies before the run, not at the failure.
 type Streak struct {
 	Failures int       `json:"failures,omitempty"` // failures in a row; a negative number counts as 0
 	Last     time.Time `json:"last,omitzero"`      // when the last one happened
 }
 
 // Failed returns s after one more failure, or after the first one if the run was longer
-// than ResetAfter. Call it once per failure, and write its result together with whatever
-// else the failure changes; in a cluster, with the object's resourceVersion, so that a
-// stale copy is refused.
+// than ResetAfter. at is when it failed, or now if nobody knows. Pass the end of the run
+// if it is known, because the time until the failure was noticed would count as run.
 //
-//   - Last becomes now, even if that is earlier than before.
+// Call it once per failure. A program that may see the same failure again, such as a
+// reconcile function, stores in the same write which run it has counted, and compares.
+// In a cluster that write has the object's resourceVersion, so that it fails if the copy
+// was stale; then read the object again and decide anew.
+//
+//   - Last becomes at, even if that is earlier than before.
 //   - The run counts from the later of started and s.Last. A zero started is no run, and a
 //     negative run counts as 0, so neither starts the curve over.
 //   - Failures stays at the largest int once it is reached.
 //   - An invalid policy counts failures and never starts over.
-func (p Policy) Failed(s Streak, started, now time.Time) Streak {
+func (p Policy) Failed(s Streak, started, at time.Time) Streak {
 	failures := max(s.Failures, 0)
-	if !started.IsZero() && p.valid() && now.Sub(later(started, s.Last)) > p.resetThreshold() {
+	if !started.IsZero() && p.valid() && at.Sub(later(started, s.Last)) > p.resetThreshold() {
 		failures = 0
 	}
-	return Streak{Failures: addCount(failures, 1), Last: now}
+	return Streak{Failures: addCount(failures, 1), Last: at}
 }
 
 // Left returns how much of the delay after s is left at now, within [0, Delay]. At 0, it
 // may start.
 //
-//   - A Last that is later than now by more than the delay counts as over, because a clock
-//     was wrong. So a clock that is behind holds a start for two delays at most, and may
-//     let one happen early. While it is far behind, Left may rise again after it was 0;
-//     start at the first 0.
-//   - Times that are stored without fractions of a second cut up to a second off a delay.
+//   - A clock that is behind holds a start for two delays at most. If Last is later than now
+//     by more than the delay, a clock is wrong, and nothing is left to wait, so a start may
+//     come early. While such a clock catches up, Left rises again; start at the first 0.
+//   - Where times are stored in whole seconds, Last may be up to a second early, and so may
+//     the start. Pass now.Add(-time.Second) to avoid that.
 //   - There is no jitter, because two calls must agree. Use a State to draw it once.
 //   - An invalid policy has no delay.
 func (p Policy) Left(s Streak, now time.Time) time.Duration {
 	return left(p.Delay(s.Failures), s.Last, now)
 }
 
-// Merge returns the newer of two copies of one Streak, for instance from a cache and from
-// the API server. The higher count wins, never the later time, because clocks differ.
-// With equal counts the later Last wins unless it is after now.
+// Merge returns one of two copies of a Streak if nothing tells which is newer. Where
+// something does, as a resourceVersion, take the newer copy instead.
+//
+// The higher count wins, never the later time, because clocks differ. With equal counts
+// the later Last wins unless it is after now. So a copy from before a long run or a
+// success brings the old count back, and a start waits longer than it had to.
 func (s Streak) Merge(other Streak, now time.Time) Streak {
 	switch {
 	case s.Failures != other.Failures:

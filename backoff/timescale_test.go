@@ -28,21 +28,6 @@ func TestTimescaleRoundTrip(t *testing.T) {
 	})
 }
 
-// Progress follows the clock, but not back.
-func TestProgressNeverGoesBack(t *testing.T) {
-	now := t0
-	p := progress{wall: now}
-	for i, tt := range []struct{ by, want time.Duration }{
-		{0, 0}, {second, second}, {-24 * time.Hour, second}, {second, 2 * second},
-		{24 * time.Hour, 24*time.Hour + 2*second}, {-1, 24*time.Hour + 2*second}, {1, 24*time.Hour + 2*second + 1},
-	} {
-		now = now.Add(tt.by)
-		if got := p.to(now); got != tt.want {
-			t.Errorf("step %d: %v, want %v", i, got, tt.want)
-		}
-	}
-}
-
 func TestSumsSaturate(t *testing.T) {
 	const lo, hi = -1 << 63, 1<<63 - 1
 	for _, tt := range []struct{ a, b, sum, difference time.Duration }{

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/internal/retrymark"
 )
 
 // An Event is one exit of a supervised function and the decision about it.
@@ -124,7 +125,7 @@ func exitOf(err error) (e backoff.Exit, permanent bool) {
 		return backoff.Exit{Reason: ReasonCompleted}, false
 	}
 	e.Code, e.Reason = 1, ReasonError
-	permanent, e.RetryAfter = backoff.Marks(err)
+	permanent, e.RetryAfter = retrymark.Of(err)
 	switch {
 	case errors.As(err, &nested): // not this goroutine's own exit
 		e.Reason = ReasonGiveUp

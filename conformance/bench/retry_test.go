@@ -23,7 +23,7 @@ func BenchmarkRetry(b *testing.B) {
 			f := func(context.Context) error { return call() }
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := backoff.Retry(context.Background(), policy, f); err != nil {
+				if err := backoff.Retry(context.Background(), policy, f, backoff.RetryOptions{}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,40 +1,68 @@
 // Command keepalive restarts a failing function, with growing delays, until the limit
-// of restarts is used up.
+// of restarts is used up. Its state survives a crash of the program.
 //
 // It prints:
 //
 //	exit code 1 under restartPolicy OnFailure: restarted after 100ms (failure 1 in a row)
 //	exit code 1 under restartPolicy OnFailure: restarted after 200ms (failure 2 in a row)
 //	exit code 1 under restartPolicy OnFailure: restarted after 400ms (failure 3 in a row)
-//	exit code 1 under restartPolicy OnFailure: given up, the limit of restarts is used up (failure 4 in a row)
+//	exit code 1 under restartPolicy OnFailure: given up, the limit of 3 restarts in 1h0m0s is used up (failure 4 in a row)
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/statefile"
 )
 
 func work() (code int32) { return 1 } // always fails
 
 func main() {
-	curve := backoff.Policy{Initial: 100 * time.Millisecond, Max: time.Minute}
-	restarter, err := backoff.NewRestarter(curve, backoff.RestarterOptions[string]{Limit: 3, Window: time.Hour})
+	folder, err := os.MkdirTemp("", "keepalive")
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
-	policy := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure}
-	for run := int64(1); ; run++ {
-		exit := backoff.Exit{Run: run, Started: time.Now(), Code: work(), Finished: time.Now()}
+	defer os.RemoveAll(folder)
+	if err := keepAlive(context.Background(), filepath.Join(folder, "state.json")); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func keepAlive(ctx context.Context, path string) error {
+	policy := backoff.ExitPolicy{
+		RestartPolicy: backoff.RestartPolicyOnFailure,
+		Delay:         &backoff.Policy{Initial: 100 * time.Millisecond, Max: time.Minute},
+		Limit:         3,
+		Window:        time.Hour,
+	}
+	restarter, err := backoff.NewRestarter(policy, backoff.RestarterOptions[string]{})
+	if err != nil {
+		return err
+	}
+	if _, err := statefile.Load(path, restarter); err != nil {
+		return err
+	}
+	for {
+		err := restarter.Wait(ctx, "importer") // nil means: start it now
+		if errors.Is(err, backoff.ErrNoStart) {
+			return nil // it succeeded, or was given up
+		}
+		if err != nil {
+			return err
+		}
+		started := time.Now()
+		exit := backoff.Exit{Code: work(), Started: started, Finished: time.Now()}
 		decision := restarter.Exited("importer", policy, exit)
 		fmt.Println(decision.Reason(policy, exit))
-		if decision.Action != backoff.ActionRestart {
-			return
-		}
-		if err := restarter.Wait(context.Background(), "importer"); err != nil {
-			return
+		if err := statefile.Save(path, restarter); err != nil {
+			return err
 		}
 	}
 }

@@ -2,16 +2,23 @@
 //
 // It prints:
 //
-//	gave up after 3 attempts: connection refused
+//	gave up after 3 attempts, the limit: connection refused
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+
 	"github.com/restartkit/restart/backoff"
 )
 
-func connect(context.Context) error { return fmt.Errorf("connection refused") }
 func main() {
-	fmt.Println(backoff.Retry(context.Background(), backoff.ReducedCrashLoop(), connect, backoff.RetryOptions{Attempts: 3}))
+	policy := backoff.ReducedCrashLoop()
+	err := backoff.Retry(context.Background(), policy, connect, backoff.RetryOptions{Attempts: 3})
+	fmt.Println(err)
+}
+
+func connect(context.Context) error {
+	return errors.New("connection refused")
 }

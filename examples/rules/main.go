@@ -13,14 +13,18 @@ import (
 )
 
 func main() {
-	busy := backoff.Rule{Name: "busy", Action: backoff.ActionRestart, Limit: 3,
+	busy := backoff.Rule{
+		Name:      "busy",
+		Action:    backoff.ActionRestart,
 		ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{75}},
-		Delay:     &backoff.Policy{Initial: 5 * time.Second, Max: time.Minute}}
-	policy := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyAlways, Rules: backoff.Rules{busy}}
-	restarter, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{})
-	if err != nil {
-		panic(err)
+		Delay:     &backoff.Policy{Initial: 5 * time.Second, Max: time.Minute},
+		Limit:     3,
 	}
-	exit := backoff.Exit{Run: 1, Code: 75, Started: time.Now(), Finished: time.Now()}
-	fmt.Println(restarter.Exited("worker", policy, exit).Reason(policy, exit))
+	policy := backoff.ExitPolicy{Rules: []backoff.Rule{busy}}
+
+	var state backoff.State // of one process, to be stored where you like
+	now := time.Now()
+	exit := backoff.Exit{Run: 1, Code: 75, Started: now.Add(-time.Second), Finished: now}
+	decision := state.Exited(&policy, exit, now, 0)
+	fmt.Println(decision.Reason(policy, exit))
 }

@@ -10,9 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/statefile"
 )
 
 // Killed at 200 random moments, and before and after each fsync, supervisors start each
@@ -41,7 +38,7 @@ func TestSupervisorSurvivesKillsAtRandomMoments(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	window, runs := 60*time.Millisecond, 0 // wide enough for exits, on any machine
 	for range kills {
-		cmd := supervise(t, delay, 0, args...)
+		cmd := supervisor(t, delay, 0, args...)
 		time.Sleep(time.Duration(random.Int64N(int64(window))))
 		kill(cmd)
 		if n := total(readLog(t, logs)); n > runs {
@@ -54,11 +51,11 @@ func TestSupervisorSurvivesKillsAtRandomMoments(t *testing.T) {
 		t.Errorf("only %d runs between %d kills", runs, kills)
 	}
 	for n := 1; n <= points; n++ {
-		awaitCrash(t, supervise(t, delay, n, args...))
+		awaitCrash(t, supervisor(t, delay, n, args...))
 	}
 	// Every command goes on.
 	before := readLog(t, logs)
-	last := supervise(t, delay, 0, args...)
+	last := supervisor(t, delay, 0, args...)
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		now, going := readLog(t, logs), 0
 		for _, name := range names {
@@ -77,8 +74,7 @@ func TestSupervisorSurvivesKillsAtRandomMoments(t *testing.T) {
 	kill(last)
 	awaitEnd(t, dir)
 
-	restarter := must(backoff.NewRestarter(curve, backoff.RestarterOptions[string]{}))
-	must(statefile.Load(filepath.Join(dir, "state.json"), &saved{Restarter: restarter}))
+	restarter := load(t, dir)
 	all := readLog(t, logs)
 	for name, runs := range all {
 		for i, r := range runs {
@@ -90,8 +86,8 @@ func TestSupervisorSurvivesKillsAtRandomMoments(t *testing.T) {
 			}
 		}
 		s, _ := restarter.State(name)
-		if int(s.Last.Run) < len(runs)-1 || s.Decision.Failures != int(s.Last.Run) {
-			t.Errorf("%s: %d runs, the last decision is about run %d: %+v", name, len(runs), s.Last.Run, s.Decision)
+		if int(s.Exit.Run) < len(runs)-1 || s.Failures != int(s.Exit.Run) {
+			t.Errorf("%s: %d runs, the last decision is about run %d: %+v", name, len(runs), s.Exit.Run, s.Decision())
 		}
 	}
 	t.Logf("%d runs, %d kills", total(all), kills+points)

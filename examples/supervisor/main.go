@@ -1,147 +1,191 @@
 //go:build linux || darwin
 
-// Command supervisor FOLDER NAME COMMAND… keeps commands running, even if killed by -9.
+// Command supervisor keeps commands running, with growing delays, and survives kill -9.
+//
+//	supervisor FOLDER NAME COMMAND [NAME COMMAND]...
+//
+// A killed supervisor leaves its commands running. The next one finds out what has
+// happened meanwhile, and goes on: no exit is lost, and nothing starts twice or too soon.
+//
+// Two kinds of files in FOLDER make that possible. state.json is the Restarter, saved after
+// each exit. Each run of a command has a file of its own, such as 3.web for the third run
+// of web. The run holds a lock on it for as long as it lives, even without a supervisor,
+// and writes when it began and how it ended.
 package main
 
 import (
-	"context"
+	"errors"
 	"fmt"
-	"iter"
+	"io/fs"
 	"log"
-	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/pleg"
-	"github.com/restartkit/restart/pleg/statuscache"
 	"github.com/restartkit/restart/statefile"
 )
 
+const (
+	stateFile = "state.json"
+	pollEvery = 50 * time.Millisecond
+)
+
+// curve is the delay of every restart.
 var curve = backoff.ReducedCrashLoop()
 
-var rules = backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, Rules: backoff.Rules{
-	{Name: "killed", Action: backoff.ActionRestart, Signals: []string{"SIGKILL"}, Limit: 5, Window: time.Hour}}}
-
-type runs struct{} // a pleg.Runtime whose pods are runs, with one container each
-
-func (r runs) Pods(ctx context.Context) (pods []pleg.Pod[string], err error) {
-	for _, id := range must(filepath.Glob("[0-9]*.*")) {
-		s, _, _ := r.Status(ctx, id)
-		pods = append(pods, pleg.Pod[string]{ID: id, Containers: []pleg.Container{{ID: id, State: s.state}}})
+// policy restarts what fails, and gives up for an hour what is killed too often.
+func policy() backoff.ExitPolicy {
+	return backoff.ExitPolicy{
+		RestartPolicy: backoff.RestartPolicyOnFailure,
+		Rules: []backoff.Rule{{
+			Name: "killed", Action: backoff.ActionRestart, Signals: []string{"SIGKILL"},
+			Limit: 5, Window: time.Hour,
+		}},
+		Delay:     &curve,
+		GiveUpFor: time.Hour,
 	}
-	return pods, nil
 }
 
-type status struct { // a pleg.ExitLister
-	state pleg.State
-	exits map[string]pleg.ExitDetails
-}
-
-func (s status) Exits() iter.Seq2[string, pleg.ExitDetails] { return maps.All(s.exits) }
-
-func (runs) Status(_ context.Context, id string) (s status, _ time.Time, err error) {
-	file, err := os.Open(id)
-	if err != nil {
-		return s, time.Time{}, pleg.ErrNotFound
-	}
-	defer file.Close()
-	locked := syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
-	started, code := int64(0), int32(137) // unless it wrote another one
-	switch lines, _ := fmt.Fscan(file, &started, &code); {
-	case lines > 0 && locked:
-		s.state = pleg.StateRunning
-	case lines > 0:
-		exit := pleg.ExitDetails{Code: code, Started: time.Unix(started, 0), Finished: must(file.Stat()).ModTime()}
-		s = status{pleg.StateExited, map[string]pleg.ExitDetails{id: exit}}
-	case !locked: // with the lock, it may be about to start
-		s.state = pleg.StateCreated
-	}
-	return s, time.Time{}, nil
-}
-
-// saved is the state that survives the program: the decisions, and how far the exits have
-// been read.
-type saved struct {
-	Restarter *backoff.Restarter[string] `json:"restarter"`
-	Position  *pleg.ExitPosition[string] `json:"position"`
-}
-
-// parse returns the number of a run and the name of its command, from an id such as 3.web.
-func parse(id string) (run int64, name string) {
-	number, name, _ := strings.Cut(id, ".")
-	run, err := strconv.ParseInt(number, 10, 64)
-	check(err)
-	return run, name
-}
+// command is a command line with a name.
+type command struct{ name, line string }
 
 func main() {
-	if len(os.Args) < 4 || len(os.Args)%2 != 0 || os.Chdir(os.Args[1]) != nil {
-		log.Fatal("usage: supervisor FOLDER NAME COMMAND [NAME COMMAND]…; FOLDER must exist")
-	}
-	restarter := must(backoff.NewRestarter(curve, backoff.RestarterOptions[string]{}))
-	before := saved{Restarter: restarter}
-	must(statefile.Load("state.json", &before))
-	gen := must(pleg.NewGenerator(runs{}, nil, statuscache.New[string](statuscache.Options[status]{}), pleg.GeneratorOptions{RelistPeriod: 50 * time.Millisecond}))
-	reader := must(gen.ExitReader(pleg.ExitOptions[string]{Resume: before.Position}))
-	go gen.Run(context.Background())
-	save := func() {
-		position := reader.Position()
-		check(statefile.Save("state.json", saved{restarter, &position}))
-	}
-	commands := map[string]string{}
-	start := func(name string) {
-		last, _ := restarter.State(name)
-		id := fmt.Sprint(last.Last.Run+1, ".", name)
-		os.Remove(fmt.Sprint(last.Last.Run, ".", name)) // its exit is saved
-		file := must(os.OpenFile(id, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600))
-		defer file.Close()
-		if s, _, _ := (runs{}).Status(context.Background(), id); s.state == pleg.StateCreated {
-			reader.Expect(id, pleg.Container{ID: id})
-			save()
-			check(syscall.Flock(int(file.Fd()), syscall.LOCK_EX))
-			cmd := exec.Command("sh", "-c", `date +%s >&3; sh -c "$1"; echo $? >&3`, "sh", commands[name])
-			cmd.Env, cmd.ExtraFiles = append(os.Environ(), "RUN="+id), []*os.File{file} // fd 3, which holds the lock
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-			check(cmd.Start())
-			go cmd.Wait()
-		} else if s.state > pleg.StateCreated {
-			restarter.Started(name, last.Last.Run+1)
-		}
-	}
-	for i := 3; i < len(os.Args); i += 2 {
-		commands[os.Args[i-1]] = os.Args[i]
-	}
-	for ; ; time.Sleep(50 * time.Millisecond) {
-		for e, ok := reader.TryNext(); ok; e, ok = reader.TryNext() {
-			run, name := parse(e.Container)
-			exit := e.Backoff(run)
-			decision := restarter.Exited(name, rules, exit)
-			fmt.Printf("%s: %s\n", name, decision.Reason(rules, exit))
-			save()
-		}
-		due := maps.Collect(restarter.Due(time.Now()))
-		for name := range commands {
-			d, pending := due[name]
-			if _, known := restarter.State(name); !known || pending && d.Remaining(time.Now()) == 0 {
-				start(name)
-			}
-		}
-	}
-}
-
-func check(err error) {
+	log.SetFlags(0)
+	log.SetPrefix("supervisor: ")
+	folder, commands, err := parse(os.Args[1:])
 	if err != nil {
 		log.Fatal(err)
 	}
+	if err := os.Chdir(folder); err != nil {
+		log.Fatal(err)
+	}
+	log.Fatal(supervise(commands))
 }
 
-func must[T any](value T, err error) T {
-	check(err)
-	return value
+func parse(args []string) (folder string, commands []command, err error) {
+	if len(args) < 3 || len(args)%2 == 0 {
+		return "", nil, errors.New("usage: supervisor FOLDER NAME COMMAND [NAME COMMAND]...; FOLDER must exist")
+	}
+	for i := 1; i < len(args); i += 2 {
+		commands = append(commands, command{name: args[i], line: args[i+1]})
+	}
+	return args[0], commands, nil
+}
+
+// supervise looks at each command again and again. It returns only an error.
+func supervise(commands []command) error {
+	restarter, err := backoff.NewRestarter(policy(), backoff.RestarterOptions[string]{})
+	if err != nil {
+		return err
+	}
+	if _, err := statefile.Load(stateFile, restarter); err != nil {
+		return err
+	}
+	for {
+		for _, c := range commands {
+			if err := look(restarter, c); err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
+		}
+		time.Sleep(pollEvery)
+	}
+}
+
+// look decides about the exit of a command, or starts it if it may start.
+func look(restarter *backoff.Restarter[string], c command) error {
+	state, _ := restarter.State(c.name)
+	number := state.Exit.Run + 1
+	now, err := readRun(runFile(number, c.name))
+	if err != nil {
+		return err
+	}
+	if now.ended {
+		exit := backoff.Exit{Run: number, Code: now.code, Started: now.started, Finished: now.finished}
+		decision := restarter.Exited(c.name, policy(), exit)
+		fmt.Printf("%s: %s\n", c.name, decision.Reason(policy(), exit))
+		return statefile.Save(stateFile, restarter)
+	}
+	if now.running {
+		restarter.Started(c.name, now.started)
+		return nil
+	}
+	if ok, _ := restarter.CanStart(c.name); !ok {
+		return nil
+	}
+	// The exit of the run before is stored, so its file is of no more use.
+	if err := os.Remove(runFile(number-1, c.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return start(number, c)
+}
+
+// runFile names the file of a run.
+func runFile(number int64, name string) string { return fmt.Sprintf("%d.%s", number, name) }
+
+// run is what the file of a run says.
+type run struct {
+	running, ended    bool // neither: it was not started
+	started, finished time.Time
+	code              int32
+}
+
+// readRun reads the file of a run, which may not exist.
+func readRun(name string) (r run, err error) {
+	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return run{}, nil
+	}
+	if err != nil {
+		return run{}, err
+	}
+	defer file.Close()
+	locked := false
+	switch err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		locked = true
+	case err != nil:
+		return run{}, err
+	}
+	var seconds int64
+	r.code = 128 + int32(syscall.SIGKILL) // unless the run could write another one
+	lines, _ := fmt.Fscan(file, &seconds, &r.code)
+	if lines == 0 {
+		r.running = locked // about to begin
+		return r, nil
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return run{}, err
+	}
+	r.started, r.finished = time.Unix(seconds, 0), info.ModTime()
+	r.running, r.ended = locked, !locked
+	return r, nil
+}
+
+// script runs a command. It writes the time and the exit code to descriptor 3, whose lock
+// the command inherits.
+const script = `date +%s >&3; sh -c "$1"; echo $? >&3`
+
+// start starts a run of a command. If this supervisor is killed before the run has begun,
+// the lock is free again, and the next supervisor starts the run.
+func start(number int64, c command) error {
+	file, err := os.OpenFile(runFile(number, c.name), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close() // the run keeps it open
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return err
+	}
+	cmd := exec.Command("sh", "-c", script, "sh", c.line)
+	cmd.Env = append(os.Environ(), "RUN="+runFile(number, c.name))
+	cmd.ExtraFiles = []*os.File{file} // descriptor 3
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go func() { _ = cmd.Wait() }() // the file says how it ended
+	return nil
 }

@@ -40,9 +40,26 @@ func TestMain(m *testing.M) {
 	main()
 }
 
-// supervise starts a supervisor that is killed at a crash point, or runs until the end of
+// must returns the value of a call that cannot fail in a test.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// load returns the state that supervisors have left in a folder.
+func load(t *testing.T, dir string) *backoff.Restarter[string] {
+	restarter := must(backoff.NewRestarter(policy(), backoff.RestarterOptions[string]{}))
+	if _, err := statefile.Load(filepath.Join(dir, stateFile), restarter); err != nil {
+		t.Fatal(err)
+	}
+	return restarter
+}
+
+// supervisor starts one that is killed at a crash point, or runs until the end of
 // the test if that is 0.
-func supervise(t *testing.T, delay time.Duration, crashAt int, args ...string) *exec.Cmd {
+func supervisor(t *testing.T, delay time.Duration, crashAt int, args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), fmt.Sprint("SUPERVISOR_DELAY=", delay), fmt.Sprint("SUPERVISOR_CRASH=", crashAt))
 	cmd.Stderr = os.Stderr
@@ -73,7 +90,7 @@ func awaitCrash(t *testing.T, cmd *exec.Cmd) {
 // Killed before and after each fsync, while a command runs and before its exit is seen,
 // supervisors start each run once, in order, and miss no exit.
 func TestSupervisorSurvivesKills(t *testing.T) {
-	const crashPoints = 12 // of three saves
+	const crashPoints = 12 // of three exits
 	dir := t.TempDir()
 	log, gate := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "gate")
 	if err := syscall.Mkfifo(gate, 0o600); err != nil {
@@ -88,7 +105,7 @@ func TestSupervisorSurvivesKills(t *testing.T) {
 		args = append(args, names[i], fmt.Sprintf(logged, log, command))
 	}
 	const delay = 10 * time.Millisecond
-	supervised := func() *exec.Cmd { return supervise(t, delay, 0, args...) }
+	supervised := func() *exec.Cmd { return supervisor(t, delay, 0, args...) }
 	lines := func() []string {
 		text, err := os.ReadFile(log)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +142,7 @@ func TestSupervisorSurvivesKills(t *testing.T) {
 	release := func() { must(gatekeeper.WriteString("go\n")) }
 
 	for n := 1; n <= crashPoints; n++ {
-		awaitCrash(t, supervise(t, delay, n, args...))
+		awaitCrash(t, supervisor(t, delay, n, args...))
 	}
 	// The first run of one command has been held since it began.
 	cmd := supervised()
@@ -150,13 +167,12 @@ func TestSupervisorSurvivesKills(t *testing.T) {
 	release()
 	awaitEnd(t, dir)
 
-	restarter := must(backoff.NewRestarter(curve, backoff.RestarterOptions[string]{}))
-	must(statefile.Load(filepath.Join(dir, "state.json"), &saved{Restarter: restarter}))
+	restarter := load(t, dir)
 	for _, name := range names {
 		n := runs(name)
 		s, _ := restarter.State(name)
-		if int(s.Last.Run) < n-1 || s.Decision.Failures != int(s.Last.Run) {
-			t.Errorf("%s: %d runs, the last decision is about run %d: %+v", name, n, s.Last.Run, s.Decision)
+		if int(s.Exit.Run) < n-1 || s.Failures != int(s.Exit.Run) {
+			t.Errorf("%s: %d runs, the last decision is about run %d: %+v", name, n, s.Exit.Run, s.Decision())
 		}
 	}
 	t.Logf("%d runs of a, %d of b", runs("a"), runs("b"))
@@ -170,7 +186,9 @@ func awaitEnd(t *testing.T, dir string) {
 	}
 	for _, name := range files {
 		file := must(os.Open(name))
-		check(syscall.Flock(int(file.Fd()), syscall.LOCK_SH))
+		if err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH); err != nil {
+			t.Fatal(err)
+		}
 		file.Close()
 	}
 }
