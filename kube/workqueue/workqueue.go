@@ -72,9 +72,9 @@ type LimiterOptions struct {
 // with code 1 and the class as its Reason, so rules can give up a class by its Reason.
 //
 // After Limit failures within Window, or MaxFailures in a row, an item is no longer
-// requeued: RequeueAfter returns 0, and When the longest Duration. That ends with the
-// item's failures, when it succeeds or is forgotten. A GiveUpFor requeues it all the same,
-// after that time and after each further failure.
+// requeued: RequeueAfter returns 0, and When the longest Duration. A success starts the
+// item's counts over, but the end of the Window does not. Under a policy with GiveUpFor
+// the item is requeued after that time instead, and after each further failure again.
 func NewLimiter[T comparable](r *backoff.Restarter[T], o LimiterOptions) *Limiter[T] {
 	curves := make(map[Class]*backoff.Policy)
 	for class, curve := range o.Curves {
