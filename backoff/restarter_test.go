@@ -118,7 +118,7 @@ func TestRestarterWaitsAsDecided(t *testing.T) {
 func TestPolicyIsCompletedByTheRestarters(t *testing.T) {
 	fast, slow := backoff.Policy{Initial: second, Max: minute}, backoff.Policy{Initial: minute, Max: minute}
 	own := backoff.ExitPolicy{
-		RestartPolicy: backoff.RestartPolicyOnFailure, Delay: &fast, MaxFailures: 3, GiveUpFor: time.Hour,
+		RestartPolicy: backoff.RestartPolicyOnFailure, Delay: &fast, Retries: 3, GiveUpFor: time.Hour,
 		Rules: []backoff.Rule{{Name: "config", Action: giveUp, Reasons: []string{"Config"}}},
 	}
 	decide := func(p backoff.ExitPolicy, exits ...backoff.Exit) (d backoff.Decision) {
@@ -144,7 +144,7 @@ func TestPolicyIsCompletedByTheRestarters(t *testing.T) {
 	if d := decide(backoff.ExitPolicy{}, failed, failed, failed, failed); d.Action != giveUp || d.Delay != time.Hour {
 		t.Errorf("limits: %+v", d)
 	}
-	if d := decide(backoff.ExitPolicy{MaxFailures: 9}, failed, failed, failed, failed); d.Action != restart {
+	if d := decide(backoff.ExitPolicy{Retries: 9}, failed, failed, failed, failed); d.Action != restart {
 		t.Errorf("another limit: %+v", d)
 	}
 	if d := decide(backoff.ExitPolicy{}, backoff.Exit{Reason: "Config"}); d.RuleName != "config" {
@@ -227,10 +227,10 @@ func TestWaitFollowsChanges(t *testing.T) {
 		"an exit":    {func(r restarter, _ context.CancelFunc) { r.Exited("a", onFailure, backoff.Exit{Code: 1}) }, 24 * second, nil},
 		"a stop":     {func(r restarter, _ context.CancelFunc) { r.Exited("a", onFailure, backoff.Exit{}) }, 4 * second, backoff.ErrNoStart},
 		"a limit": {func(r restarter, _ context.CancelFunc) {
-			r.Exited("a", backoff.ExitPolicy{MaxFailures: 1}, backoff.Exit{Code: 1})
+			r.Exited("a", backoff.ExitPolicy{Retries: 1}, backoff.Exit{Code: 1})
 		}, 4 * second, backoff.ErrNoStart},
 		"a latch": {func(r restarter, _ context.CancelFunc) {
-			r.Exited("a", backoff.ExitPolicy{MaxFailures: 1, GiveUpFor: minute}, backoff.Exit{Code: 1})
+			r.Exited("a", backoff.ExitPolicy{Retries: 1, GiveUpFor: minute}, backoff.Exit{Code: 1})
 		}, 64 * second, nil},
 		"another key": {func(r restarter, _ context.CancelFunc) { r.Reset("b"); r.RestartNow("c") }, 10 * second, nil},
 		"the context": {func(_ restarter, stop context.CancelFunc) { stop() }, 4 * second, context.Canceled},
@@ -293,7 +293,7 @@ func TestWaitNeedsNoTimersOfTheClock(t *testing.T) {
 func TestDueYieldsStartsLostInACrash(t *testing.T) {
 	c := fakeClock()
 	o := backoff.RestarterOptions[string]{Clock: c}
-	latch := backoff.ExitPolicy{MaxFailures: 1, GiveUpFor: minute}
+	latch := backoff.ExitPolicy{Retries: 1, GiveUpFor: minute}
 	r := newRestarter(t, backoff.CrashLoop(), o)
 	for _, key := range []string{"started", "soon", "later", "stopped", "given up", "latched"} {
 		policy := map[string]backoff.ExitPolicy{
@@ -372,6 +372,40 @@ func TestLoadedStartsTakeTheirTurns(t *testing.T) {
 	}
 }
 
+// First starts take turns, too, and keep them.
+func TestFirstStartsTakeTurns(t *testing.T) {
+	c := fakeClock()
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 1})
+	for range 2 { // asking again changes nothing
+		for i, key := range []string{"a", "b", "c"} {
+			if got := remaining(r, key); got != time.Duration(i)*second {
+				t.Errorf("%s waits %v", key, got)
+			}
+		}
+	}
+	r.Reset("b") // gives its turn back
+	if got := remaining(r, "d"); got != second {
+		t.Errorf("d waits %v", got)
+	}
+	step(c, second)
+	r.Started("d", time.Time{})
+	if ok, wait := r.CanStart("d"); ok || wait != forever {
+		t.Errorf("d runs: %t, %v", ok, wait)
+	}
+	if d := r.Exited("d", backoff.ExitPolicy{}, backoff.Exit{Code: 1}); d.Delay != 10*second {
+		t.Errorf("%+v", d)
+	}
+	// A new process has turns of its own.
+	text, err := json.Marshal(r)
+	again := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 1})
+	if err := errors.Join(err, json.Unmarshal(text, again)); err != nil {
+		t.Fatal(err)
+	}
+	if got := remaining(again, "c"); got != 0 {
+		t.Errorf("c waits %v", got)
+	}
+}
+
 // The history holds the exits before the last, as many as asked for.
 func TestHistoryHoldsTheExitsBeforeTheLast(t *testing.T) {
 	c := fakeClock()
@@ -421,9 +455,9 @@ func TestGCDropsKeysThatNoLongerMatter(t *testing.T) {
 		"a limit without a window": {backoff.ExitPolicy{Limit: 1}, 1, forever},
 		"a rule's limit without":   {backoff.ExitPolicy{Rules: []backoff.Rule{{Action: restart, MinFailures: 1, Limit: 1}}}, 1, forever},
 		"stopped":                  {backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyNever}, 1, forever},
-		"given up":                 {backoff.ExitPolicy{MaxFailures: 1}, 2, forever},
-		"given up for a while":     {backoff.ExitPolicy{MaxFailures: 1, GiveUpFor: minute}, 2, forever},
-		"invalid":                  {backoff.ExitPolicy{MaxFailures: -1}, 1, forever},
+		"given up":                 {backoff.ExitPolicy{Retries: 1}, 2, forever},
+		"given up for a while":     {backoff.ExitPolicy{Retries: 1, GiveUpFor: minute}, 2, forever},
+		"invalid":                  {backoff.ExitPolicy{Retries: -1}, 1, forever},
 	} {
 		c := fakeClock()
 		r := newRestarterOf(t, backoff.ExitPolicy{}, backoff.RestarterOptions[string]{Clock: c})
@@ -491,6 +525,7 @@ func TestPanicOfTheCallerKeepsNoLock(t *testing.T) {
 		"Restore":    func() { r.Restore("a", backoff.State{}) },
 		"GC":         func() { r.GC() },
 		"Wait":       func() { _ = r.Wait(t.Context(), "a") },
+		"first":      func() { r.CanStart("first") },
 	}
 	for name, call := range calls {
 		r.Exited("a", backoff.ExitPolicy{}, backoff.Exit{Code: 1})
