@@ -84,8 +84,8 @@ func (s *supervisor) begin(ctx context.Context) error {
 		}
 	}
 	for _, pod := range s.pods {
-		last, known := s.restarter.State(pod)
-		run := last.Last.Run + 1
+		last, _ := s.restarter.State(pod)
+		run := last.Exit.Run + 1
 		entry := s.cache.Get(pod)
 		if entry.Err != nil {
 			return entry.Err
@@ -97,11 +97,11 @@ func (s *supervisor) begin(ctx context.Context) error {
 			case c.State == pleg.StateCreated:
 				s.made[pod], there = c, true
 			default:
-				s.restarter.Started(pod, run)
+				s.restarter.Started(pod, time.Time{})
 				there = true
 			}
 		}
-		if _, made := s.made[pod]; !known && (made || !there) {
+		if _, made := s.made[pod]; last.Action == "" && (made || !there) {
 			if err := s.startRun(pod, run); err != nil {
 				return err
 			}
@@ -125,7 +125,7 @@ func (s *supervisor) startDue() (wait time.Duration, err error) {
 			return wait, nil
 		}
 		last, _ := s.restarter.State(pod)
-		if err := s.startRun(pod, last.Last.Run+1); err != nil {
+		if err := s.startRun(pod, last.Exit.Run+1); err != nil {
 			return 0, err
 		}
 	}
@@ -151,7 +151,7 @@ func (s *supervisor) startRun(pod string, run int64) error {
 		return err
 	}
 	delete(s.made, pod)
-	s.restarter.Started(pod, run)
+	s.restarter.Started(pod, time.Time{})
 	return nil
 }
 
@@ -192,7 +192,7 @@ func Example_lifecycle() {
 	rt.SetClock(clock)
 
 	program := func() (*supervisor, error) {
-		restarter, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: clock})
+		restarter, err := backoff.NewRestarter(backoff.ExitPolicy{}, backoff.RestarterOptions[string]{Clock: clock})
 		if err != nil {
 			return nil, err
 		}

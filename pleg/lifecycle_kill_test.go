@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -209,10 +210,13 @@ func (l *lifecycle) life(names []string, last bool) {
 
 // program returns the program as of the last saved state.
 func (l *lifecycle) program(names []string) *supervisor {
-	restarter, err := backoff.NewRestarter(backoff.Policy{Initial: time.Second, Max: 8 * time.Second, ResetAfter: time.Hour}, backoff.RestarterOptions[string]{
-		PolicyFor: func(string, backoff.Exit) backoff.Policy {
+	// The smallest jitter calls Rand once before each decision. The number 0 keeps delays
+	// whole.
+	curve := backoff.Policy{Initial: time.Second, Max: 8 * time.Second, Jitter: math.SmallestNonzeroFloat64, ResetAfter: time.Hour}
+	restarter, err := backoff.NewRestarter(backoff.ExitPolicy{Delay: &curve}, backoff.RestarterOptions[string]{
+		Rand: func() float64 {
 			l.step("before decision")
-			return backoff.Policy{}
+			return 0
 		},
 	})
 	if err != nil {
@@ -451,14 +455,14 @@ func (l *lifecycle) settled(s *supervisor) {
 	defer l.mu.Unlock()
 	for pod, p := range l.pods {
 		st, _ := s.restarter.State(pod)
-		last := st.Last.Run
+		last := st.Exit.Run
 		for run := range max(last, int64(len(p.started))) {
 			if _, ok := p.decisions[run+1]; !ok && (run+1 <= last || p.ended[run+1] != 0) {
 				l.Errorf("run %d of %s was never decided on", run+1, pod)
 			}
 		}
-		if st.Decision.Action == backoff.ActionRestart && int64(st.Decision.Failures) != last {
-			l.Errorf("%s has %d failures after %d runs", pod, st.Decision.Failures, last)
+		if st.Action == backoff.ActionRestart && int64(st.Failures) != last {
+			l.Errorf("%s has %d failures after %d runs", pod, st.Failures, last)
 		}
 		var running []int64
 		for _, c := range p.containers {
@@ -467,7 +471,7 @@ func (l *lifecycle) settled(s *supervisor) {
 			}
 		}
 		want := []int64{last + 1}
-		if st.Decision.Action == backoff.ActionStop {
+		if st.Action == backoff.ActionStop {
 			want = nil
 		}
 		if !slices.Equal(running, want) || len(want) > 0 && !p.started[last+1] {

@@ -116,7 +116,7 @@ func runManifest(o *options, m *manifest, store *store, old *state, record *reco
 
 // prepare returns a runner for the Job.
 func prepare(o *options, m *manifest, store *store, report *report, record *recorder, screen *printer.Printer) (*runner, error) {
-	restarts, err := backoff.NewRestarter(o.restartPolicy(), backoff.RestarterOptions[string]{})
+	restarts, err := backoff.NewRestarter(backoff.ExitPolicy{Delay: o.restartPolicy()}, backoff.RestarterOptions[string]{})
 	if err != nil {
 		return nil, err
 	}

@@ -109,9 +109,9 @@ func (o *options) engine() jobpolicy.Engine {
 
 // restartPolicy returns the kubelet's curve for restarts inside a pod, capped by the
 // flags.
-func (o *options) restartPolicy() backoff.Policy {
+func (o *options) restartPolicy() *backoff.Policy {
 	p := backoff.CrashLoop()
 	p.Initial = o.backoff
 	p.Max = max(o.backoff, min(o.maxBackoff, p.Max))
-	return p
+	return &p
 }

@@ -45,8 +45,9 @@ func (c *container) keep(policy batch.RestartPolicy, stop <-chan struct{}) bool 
 		}
 		if !replayed {
 			c.pod.host.again(c.pod, c.spec.Name, run+1, e, d.Delay)
+			_, wait := restarts.CanStart(key)
 			select {
-			case <-time.After(restarts.Remaining(key)):
+			case <-time.After(wait):
 			case <-stop:
 				return false
 			}

@@ -170,7 +170,7 @@ spec:
 // and starts none.
 func TestPodDeletedWhilePendingStartsNothing(t *testing.T) {
 	var last *batch.PodStatus
-	restarts, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{})
+	restarts, err := backoff.NewRestarter(backoff.ExitPolicy{}, backoff.RestarterOptions[string]{})
 	if err != nil {
 		t.Fatal(err)
 	}

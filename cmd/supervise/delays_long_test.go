@@ -56,7 +56,7 @@ func lateness(t testing.TB) (late map[string][]time.Duration, printed string) {
 		commands = append(commands, fmt.Sprintf(`
 - name: %s
   command: [sh, -c, "echo %[1]s $(date +%%s%%N) >> log; exit 1"]
-  curve: {initial: %v, max: %v, free: %d, factor: %v}
+  curve: {initial: %v, max: %v, freeFailures: %d, factor: %v}
 `, name, p.Initial, p.Max, p.FreeFailures, p.Factor))
 	}
 	p := start(t, dir, "-explain", "-f", file(t, dir, "c.yaml", strings.Join(commands, "\n")))

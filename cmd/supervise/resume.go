@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/cmd/internal/process"
-	"github.com/restartkit/restart/cmd/internal/restartstate"
 	"github.com/restartkit/restart/cmd/internal/terminal"
 )
 
@@ -53,15 +52,10 @@ func (s *supervisor) resume(note func(string, ...any)) error {
 			}
 			continue
 		}
-		if err := s.restarter.Restore(t.name, *c.Backoff); err != nil {
-			return s.store.Unusable(restartstate.At("commands."+t.name+".backoff", err))
-		}
+		s.restarter.Restore(t.name, *c.Backoff)
 		b, _ := s.restarter.State(t.name)
-		t.decision, t.code = b.Decision, b.Last.Code
-		note("note: %s: %s", t.name, t.resumed(s.restarter.Remaining(t.name)))
-	}
-	if n := s.restarter.Lowered(); n > 0 {
-		note("note: -state: the clock was set back; %d times in the state were ahead of it and now equal it", n)
+		t.decision, t.code = b.Decision(), b.Exit.Code
+		note("note: %s: %s", t.name, t.resumed(s.remaining(t)))
 	}
 	return nil
 }

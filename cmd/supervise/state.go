@@ -23,11 +23,11 @@ type state struct {
 const stateVersion = 2
 
 type commandState struct {
-	Definition string                  `json:"definition"` // hash of the command
-	Run        int64                   `json:"run"`
-	Starts     int64                   `json:"starts"`
-	Stopped    bool                    `json:"stopped,omitempty"` // by "supervise stop"
-	Backoff    *backoff.RestarterState `json:"backoff,omitempty"` // absent before the first exit
+	Definition string         `json:"definition"` // hash of the command
+	Run        int64          `json:"run"`
+	Starts     int64          `json:"starts"`
+	Stopped    bool           `json:"stopped,omitempty"` // by "supervise stop"
+	Backoff    *backoff.State `json:"backoff,omitempty"` // absent before the first exit
 }
 
 // most is the upper bound of the counts in a state.
@@ -52,10 +52,10 @@ func (st *state) valid() error {
 		case c.Starts > c.Run:
 			return fmt.Errorf("%s.starts is %d, must not be above run, %d", at, c.Starts, c.Run)
 		case c.Backoff == nil:
-		case c.Backoff.Last.Run < 0 || c.Backoff.Last.Run > c.Run:
-			return fmt.Errorf("%s.backoff.last.run is %d, must be in [0, run], [0, %d]", at, c.Backoff.Last.Run, c.Run)
-		case int64(c.Backoff.Decision.Failures) > c.Run:
-			return fmt.Errorf("%s.backoff.decision.failures is %d, must not be above run, %d", at, c.Backoff.Decision.Failures, c.Run)
+		case c.Backoff.Exit.Run < 0 || c.Backoff.Exit.Run > c.Run:
+			return fmt.Errorf("%s.backoff.exit.run is %d, must be in [0, run], [0, %d]", at, c.Backoff.Exit.Run, c.Run)
+		case int64(c.Backoff.Failures) > c.Run:
+			return fmt.Errorf("%s.backoff.failures is %d, must not be above run, %d", at, c.Backoff.Failures, c.Run)
 		}
 	}
 	return nil

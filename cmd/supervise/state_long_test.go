@@ -16,7 +16,7 @@ func failures(t *testing.T, dir, name string) int {
 	if b == nil {
 		return 0
 	}
-	return b.Decision.Failures
+	return b.Failures
 }
 
 // Killed and started again, supervise goes on with the failures, the wait and the

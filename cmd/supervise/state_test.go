@@ -70,10 +70,8 @@ func TestUnusableStateIsRefused(t *testing.T) {
 		{command(`"run": -1`), "commands.true: run is -1, starts is 0, must not be below 0"},
 		{command(`"run": 9223372036854775807`), "commands.true.run is 9223372036854775807, must not be above 9007199254740992"},
 		{command(`"run": 1, "starts": 2`), "commands.true.starts is 2, must not be above run, 1"},
-		{command(`"run": 1, "backoff": {"failures": 1, "last": {"run": 9}, "decision": {"action": "Restart"}}`), "commands.true.backoff.last.run is 9, must be in [0, run], [0, 1]"},
-		{command(`"run": 1, "backoff": {"last": {"run": 1}, "decision": {"action": "Restart", "failures": 2}}`), "commands.true.backoff.decision.failures is 2, must not be above run, 1"},
-		{command(`"run": 1, "backoff": {"decision": {"action": "x", "failures": -1}}`),
-			`commands.true.backoff.decision.action: unsupported value "x": must be Stop, Restart, RestartAllContainers or GiveUp; commands.true.backoff.decision.failures: invalid value -1: must be >= 0`},
+		{command(`"run": 1, "backoff": {"failures": 1, "exit": {"run": 9}, "action": "Restart"}`), "commands.true.backoff.exit.run is 9, must be in [0, run], [0, 1]"},
+		{command(`"run": 1, "backoff": {"failures": 2, "exit": {"run": 1}, "action": "Restart"}`), "commands.true.backoff.failures is 2, must not be above run, 1"},
 	} {
 		path := file(t, dir, "supervise.json", tt.text)
 		if got, want := refused(t, dir, "-state", dir, "--", "true"), "supervise: -state: "+path+": "+tt.want+"; remove it to start over, or name another folder\n"; got != want {

@@ -35,22 +35,13 @@ type supervisor struct {
 // starts nothing. The caller must set children before run.
 func newSupervisor(o *options, note func(string, ...any)) (*supervisor, error) {
 	s := &supervisor{options: o, together: o.restartsAll(), ended: make(chan ending, len(o.commands))}
-	curves := make(map[string]backoff.Policy)
 	for _, c := range o.commands {
+		curve := c.curveIn(o.resolution)
+		c.policy.Delay = &curve
 		s.tasks = append(s.tasks, &task{command: c})
-		curves[c.name] = c.curveIn(o.resolution)
 	}
 	var err error
-	s.restarter, err = backoff.NewRestarter(o.resolution.Policy, backoff.RestarterOptions[string]{
-		Rate:  o.rate,
-		Burst: o.burst,
-		PolicyFor: func(name string, e backoff.Exit) backoff.Policy {
-			if e.Reason == reasonTogether {
-				return atOnce(curves[name])
-			}
-			return curves[name]
-		},
-	})
+	s.restarter, err = backoff.NewRestarter(backoff.ExitPolicy{}, backoff.RestarterOptions[string]{Rate: o.rate, Burst: o.burst})
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +123,7 @@ func (s *supervisor) done() bool {
 func (s *supervisor) startDue() {
 	var due []*task
 	for _, t := range s.tasks {
-		if s.startable(t) && s.restarter.Remaining(t.name) == 0 {
+		if s.startable(t) && s.remaining(t) == 0 {
 			due = append(due, t)
 		}
 	}
@@ -154,13 +145,20 @@ func (s *supervisor) startable(t *task) bool {
 	return !s.stopping && t.process == nil && !t.held && !t.over() && s.waitsFor(t) == nil
 }
 
+// remaining returns what is left of t's delay. The Restarter is not told of starts,
+// because a command may start again after an exit that is not counted.
+func (s *supervisor) remaining(t *task) time.Duration {
+	_, wait := s.restarter.CanStart(t.name)
+	return wait
+}
+
 // untilDue returns how long to sleep until the next start.
 func (s *supervisor) untilDue() time.Duration {
 	const long = time.Hour
 	wait := long
 	for _, t := range s.tasks {
 		if s.startable(t) {
-			wait = min(wait, s.restarter.Remaining(t.name))
+			wait = min(wait, s.remaining(t))
 		}
 	}
 	return wait
@@ -219,7 +217,7 @@ func (s *supervisor) rows() []row {
 			if other := s.waitsFor(t); other != nil && other.waiting() {
 				until = other
 			}
-			rows[i].next, rows[i].in = until.decision.NotBefore, s.restarter.Remaining(until.name)
+			rows[i].next, rows[i].in = until.decision.NotBefore, s.remaining(until)
 		}
 	}
 	return rows

@@ -111,7 +111,7 @@ func (s *supervisor) handle(e ending) {
 func (s *supervisor) decide(t *task, e backoff.Exit) {
 	policy := t.policy
 	if t.together {
-		policy, t.together = backoff.ExitPolicy{}, false // regardless of its own policy
+		policy, t.together = t.atOnce(), false // regardless of its own policy
 	}
 	t.decision = s.restarter.Exited(t.name, policy, e)
 	why := t.decision.Reason(policy, e)

@@ -15,9 +15,10 @@ import (
 // reasonTogether is the reason of an exit that another command's rule caused.
 const reasonTogether = "RestartAllContainers"
 
-// atOnce returns the curve after such an exit, with the same ResetAfter but no delay.
-func atOnce(p backoff.Policy) backoff.Policy {
-	return backoff.Policy{Initial: 1, Max: 1, ResetAfter: p.ResetThreshold()}
+// atOnce returns the policy for such an exit, a restart without a delay and with the
+// ResetAfter of the command's own curve.
+func (t *task) atOnce() backoff.ExitPolicy {
+	return backoff.ExitPolicy{Delay: &backoff.Policy{Initial: 1, Max: 1, ResetAfter: t.policy.Delay.ResetThreshold()}}
 }
 
 // restartOthers terminates the other tasks, which start again together with t.
@@ -33,6 +34,7 @@ func (s *supervisor) restartOthers(t *task) {
 		default:
 			other.together = true
 			other.run++
+			s.restarter.Forgive(other.name) // a limit that it reached does not stop this restart
 			s.decide(other, backoff.Exit{Run: other.run, Code: other.code, Reason: reasonTogether, Finished: time.Now()})
 		}
 	}

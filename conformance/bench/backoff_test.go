@@ -132,7 +132,7 @@ func BenchmarkExited(b *testing.B) {
 		keys := podKeys[string](n)
 		inRandomOrder := shuffled(keys)
 		b.Run(fmt.Sprintf("keys=%d/impl=restart", n), func(b *testing.B) {
-			r := must(backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{}))
+			r := must(backoff.NewRestarter(backoff.ExitPolicy{}, backoff.RestarterOptions[string]{}))
 			finished := time.Now()
 			exit := backoff.Exit{Code: 1, Reason: "Error", Started: finished.Add(-5 * time.Second), Finished: finished}
 			for range 3 {

@@ -30,7 +30,7 @@ type Row struct {
 // under the policy, for a kubelet with the syncFrequency. It returns a row for each
 // delay, in ascending order.
 func Compare(p backoff.Policy, syncFrequency time.Duration, histories []History) ([]Row, error) {
-	restarter, err := backoff.NewRestarter(p, backoff.RestarterOptions[int]{})
+	restarter, err := backoff.NewRestarter(backoff.ExitPolicy{Delay: &p}, backoff.RestarterOptions[int]{})
 	if err != nil {
 		return nil, err
 	}

@@ -234,11 +234,11 @@ func TestRestartAllContainersDoesNotBackOff(t *testing.T) {
 // secondExit returns a Restarter's decision about the second of two exits with code 88.
 func secondExit(t *testing.T, p backoff.Policy) (d backoff.Decision) {
 	t.Helper()
-	restarter, err := backoff.NewRestarter(p, backoff.RestarterOptions[string]{})
+	restarter, err := backoff.NewRestarter(backoff.ExitPolicy{Delay: &p}, backoff.RestarterOptions[string]{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyAlways, Rules: backoff.Rules{{
+	rules := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyAlways, Rules: []backoff.Rule{{
 		Action: backoff.ActionRestartAll, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{88}},
 	}}}
 	for run := int64(1); run <= 2; run++ {

@@ -185,7 +185,7 @@ func crasher(folder, name, script string) *corev1.Pod {
 
 // exempt restarts a container at once after code 42.
 const exempt = `{"restartPolicyRules": [{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]},
-	"delay": {"initial": "1s", "max": "1s", "free": 1000000}}]}`
+	"delay": {"initial": "1s", "max": "1s", "freeFailures": 1000000}}]}`
 
 func create(t *testing.T, client kubernetes.Interface, p *corev1.Pod) {
 	t.Helper()

@@ -99,7 +99,7 @@ func TestNewPod(t *testing.T) {
 		}, nil, plain(func(p *pod) {
 			never := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyNever}
 			rule := never
-			rule.Rules = backoff.Rules{{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{3}}}}
+			rule.Rules = []backoff.Rule{{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{3}}}}
 			p.Containers = []decide.Container{
 				{Name: "init", Policy: never, Init: true},
 				{Name: "side", Policy: always, Init: true, Sidecar: true, Initialized: true},

@@ -25,7 +25,7 @@ func documentedRules(t testing.TB) string {
 // The example of -h does what -h says.
 func TestDocumentedRules(t *testing.T) {
 	r := rulesOf(t, documentedRules(t))
-	want := &decide.Rules{Rules: backoff.Rules{{
+	want := &decide.Rules{Rules: []backoff.Rule{{
 		Action:    backoff.ActionRestart,
 		ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{42}},
 		Delay:     &backoff.Policy{Initial: time.Second, Max: time.Second},
@@ -55,9 +55,9 @@ func TestDocumentedRules(t *testing.T) {
 // text to the same.
 func FuzzParseRules(f *testing.F) {
 	for _, text := range []string{
-		documentedRules(f), secondAfter42, "", "{}", "null", "[]", "curve: {initial: 10s, max: 5m}", "curve:\n  initial: 10s\n  max: 1m\n  free: 3\n",
-		`{"restartPolicyRules": [{"name": "a", "action": "GiveUp", "reasons": ["OOMKilled"], "attempts": 3}, {"action": "Restart", "signals": ["SIGKILL"], "limit": 3, "window": "1h"}]}`,
-		`{"restartPolicyRules": [{"action": "Restart", "exitCodes": {"operator": "NotIn", "ranges": ["128-159"]}, "ranLess": "1s"}], "curve": {"initial": "1s", "max": "1m", "factor": 1.5, "jitter": 0.2}}`,
+		documentedRules(f), secondAfter42, "", "{}", "null", "[]", "curve: {initial: 10s, max: 5m}", "curve:\n  initial: 10s\n  max: 1m\n  freeFailures: 3\n",
+		`{"restartPolicyRules": [{"name": "a", "action": "GiveUp", "reasons": ["OOMKilled"], "minFailures": 3}, {"action": "Restart", "signals": ["SIGKILL"], "limit": 3, "window": "1h"}]}`,
+		`{"restartPolicyRules": [{"action": "Restart", "exitCodes": {"operator": "NotIn", "ranges": ["128-159"]}, "ranLessThan": "1s"}], "curve": {"initial": "1s", "max": "1m", "factor": 1.5, "jitter": 0.2}}`,
 		`{"curve": {"initial": "1s", "max": "1s"}}{"curve": 1}`, "&a [*a, *a]", "\xff", "a: b: c", "{\"curve\": {\"initial\": 1}}", "---\n---\n",
 	} {
 		f.Add([]byte(text))

@@ -52,7 +52,7 @@ func Example() {
 
 // Every status of a pod is reported to a Restarter, which decides on each exit once.
 func ExamplePodExits() {
-	restarter, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{})
+	restarter, err := backoff.NewRestarter(backoff.ExitPolicy{}, backoff.RestarterOptions[string]{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,10 +1,6 @@
 package workqueue
 
-import (
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/restartkit/restart/backoff"
-)
+import apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 // Class groups errors by the wait before a retry. Callers may define more classes.
 type Class string
@@ -81,10 +77,4 @@ func rank(c Class) int {
 		return 3
 	}
 	return 4
-}
-
-// Policies returns a RestarterOptions.PolicyFor that selects a curve by class. A class
-// without a valid curve uses the Restarter's. All classes share one count of failures.
-func Policies[T comparable](curves map[Class]backoff.Policy) func(T, backoff.Exit) backoff.Policy {
-	return func(_ T, e backoff.Exit) backoff.Policy { return curves[Class(e.Reason)] }
 }

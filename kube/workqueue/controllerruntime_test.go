@@ -61,19 +61,21 @@ func TestControllerWaitsAsTheLimiterSays(t *testing.T) {
 		t.Run(fmt.Sprint("with priorities: ", priorities), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				restarter, err := backoff.NewRestarter(
-					backoff.Policy{Initial: time.Second, Max: time.Minute},
-					backoff.RestarterOptions[reconcile.Request]{PolicyFor: workqueue.Policies[reconcile.Request](map[workqueue.Class]backoff.Policy{
-						workqueue.Conflict: {Initial: 10 * time.Millisecond, Max: time.Second},
-					})},
+					backoff.ExitPolicy{Delay: &backoff.Policy{Initial: time.Second, Max: time.Minute}},
+					backoff.RestarterOptions[reconcile.Request]{},
 				)
 				if err != nil {
 					t.Fatal(err)
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				r := &reconciler{
-					limiter: workqueue.NewLimiter(restarter, nil),
-					begin:   time.Now(),
-					done:    cancel,
+					limiter: workqueue.NewLimiter(restarter, workqueue.LimiterOptions{
+						Curves: map[workqueue.Class]backoff.Policy{
+							workqueue.Conflict: {Initial: 10 * time.Millisecond, Max: time.Second},
+						},
+					}),
+					begin: time.Now(),
+					done:  cancel,
 					outcomes: []outcome{
 						{failure, false}, {failure, true}, {failure, false}, {conflict, false}, {conflict, true}, {busy, true}, {failure, true},
 					},

@@ -17,14 +17,14 @@ import (
 // A Restarter provides the delays of a work queue, for each item and overall.
 func Example() {
 	restarter, err := backoff.NewRestarter(
-		backoff.Policy{Initial: 100 * time.Millisecond, Max: time.Minute},
+		backoff.ExitPolicy{Delay: &backoff.Policy{Initial: 100 * time.Millisecond, Max: time.Minute}},
 		backoff.RestarterOptions[string]{Rate: 10, Burst: 100, Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))},
 	)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	limiter := workqueue.NewLimiter(restarter, nil)
+	limiter := workqueue.NewLimiter(restarter, workqueue.LimiterOptions{})
 	queue := clientworkqueue.NewTypedRateLimitingQueue(limiter)
 	defer queue.ShutDown()
 
@@ -57,19 +57,18 @@ func Example_tracker() {
 // The delay after an error depends on its class, and all classes share one history.
 func ExampleLimiter_RequeueAfter() {
 	restarter, err := backoff.NewRestarter(
-		backoff.Policy{Initial: time.Second, Max: time.Minute},
-		backoff.RestarterOptions[string]{
-			Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)),
-			PolicyFor: workqueue.Policies[string](map[workqueue.Class]backoff.Policy{
-				workqueue.Conflict: {Initial: 10 * time.Millisecond, Max: time.Second},
-			}),
-		},
+		backoff.ExitPolicy{Delay: &backoff.Policy{Initial: time.Second, Max: time.Minute}},
+		backoff.RestarterOptions[string]{Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))},
 	)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	limiter := workqueue.NewLimiter(restarter, nil)
+	limiter := workqueue.NewLimiter(restarter, workqueue.LimiterOptions{
+		Curves: map[workqueue.Class]backoff.Policy{
+			workqueue.Conflict: {Initial: 10 * time.Millisecond, Max: time.Second},
+		},
+	})
 	widgets := schema.GroupResource{Group: "example.com", Resource: "widgets"}
 	for _, err := range []error{
 		errors.New("the disk is full"),

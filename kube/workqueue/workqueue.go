@@ -23,10 +23,10 @@ import (
 // and allows 10 items per second overall:
 //
 //	restarter, err := backoff.NewRestarter(
-//		backoff.Policy{Initial: 5 * time.Millisecond, Max: time.Minute},
+//		backoff.ExitPolicy{Delay: &backoff.Policy{Initial: 5 * time.Millisecond, Max: time.Minute}},
 //		backoff.RestarterOptions[string]{Rate: 10, Burst: 100},
 //	)
-//	limiter := workqueue.NewLimiter(restarter, nil)
+//	limiter := workqueue.NewLimiter(restarter, workqueue.LimiterOptions{})
 //	queue := clientworkqueue.NewTypedRateLimitingQueue(limiter)
 //
 // The Restarter or Tracker holds the history of failures, which can be shown, stored
@@ -60,14 +60,29 @@ var _ clientworkqueue.TypedRateLimiter[string] = (*Limiter[string])(nil)
 // never is the delay of an item that must not be requeued.
 const never time.Duration = math.MaxInt64
 
-// NewLimiter returns a Limiter with the Restarter's policy, Rate and Limit. A failure is
-// an Exit with code 1 and the class as its Reason, so PolicyFor can select a curve by
-// class; see Policies. A nil classify means ClassOf.
+// LimiterOptions configures a Limiter with a Restarter. The zero value is ready to use.
+type LimiterOptions struct {
+	Classify func(error) Class // nil means ClassOf
+	// Curves are the delays of classes. A class without a valid curve uses the Restarter's.
+	// All classes share one count of failures. NewLimiter copies the map.
+	Curves map[Class]backoff.Policy
+}
+
+// NewLimiter returns a Limiter with the Restarter's policy and Rate. A failure is an Exit
+// with code 1 and the class as its Reason, so rules can give up a class by its Reason.
 //
-// After Limit failures within Window an item is no longer requeued. RequeueAfter then
-// returns 0, and When the longest Duration.
-func NewLimiter[T comparable](r *backoff.Restarter[T], classify func(error) Class) *Limiter[T] {
-	return newLimiter(restarterHistory[T]{r}, classify)
+// After Limit failures within Window, or MaxFailures in a row, an item is no longer
+// requeued: RequeueAfter returns 0, and When the longest Duration. That ends with the
+// item's failures, when it succeeds or is forgotten. A GiveUpFor requeues it all the same,
+// after that time and after each further failure.
+func NewLimiter[T comparable](r *backoff.Restarter[T], o LimiterOptions) *Limiter[T] {
+	curves := make(map[Class]*backoff.Policy)
+	for class, curve := range o.Curves {
+		if curve.Validate() == nil {
+			curves[class] = &curve
+		}
+	}
+	return newLimiter(restarterHistory[T]{r, curves}, o.Classify)
 }
 
 // NewTrackerLimiter returns a Limiter with the Tracker's delays, on one curve for all
@@ -148,16 +163,19 @@ func (l *Limiter[T]) Forget(item T) {
 // NumRequeues returns the number of consecutive failures of item.
 func (l *Limiter[T]) NumRequeues(item T) int { return l.history.failures(item) }
 
-type restarterHistory[T comparable] struct{ *backoff.Restarter[T] }
+type restarterHistory[T comparable] struct {
+	*backoff.Restarter[T]
+	curves map[Class]*backoff.Policy // valid ones
+}
 
 func (h restarterHistory[T]) failed(item T, c Class) (time.Duration, bool) {
-	d := h.Exited(item, backoff.ExitPolicy{}, backoff.Exit{Code: 1, Reason: string(c)})
-	return d.Delay, d.Action != backoff.ActionGiveUp
+	d := h.Exited(item, backoff.ExitPolicy{Delay: h.curves[c]}, backoff.Exit{Code: 1, Reason: string(c)})
+	return d.Delay, !d.NotBefore.IsZero()
 }
 
 func (h restarterHistory[T]) failures(item T) int {
 	s, _ := h.State(item)
-	return s.Decision.Failures
+	return s.Failures
 }
 
 type trackerHistory[T comparable] struct{ *backoff.Tracker[T] }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	clientworkqueue "k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 
@@ -29,21 +30,28 @@ var (
 	errDisk  = errors.New("the disk is full")
 )
 
-// limiters returns one Limiter of each kind, each with its own clock.
-func limiters(t rapid.TB, o backoff.RestarterOptions[string]) map[string]*Limiter[string] {
+// limiters returns one Limiter of each kind.
+func limiters(t rapid.TB, clock clock.PassiveClock) map[string]*Limiter[string] {
 	t.Helper()
-	if o.Clock == nil {
-		o.Clock = clocktesting.NewFakePassiveClock(begin)
-	}
-	restarter, err := backoff.NewRestarter(curve, o)
+	tracker, err := backoff.NewTracker[string](curve, backoff.TrackerOptions{Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tracker, err := backoff.NewTracker[string](curve, backoff.TrackerOptions{Clock: o.Clock})
+	return map[string]*Limiter[string]{
+		"restarter": newRestarterLimiter(t, clock, backoff.ExitPolicy{}, LimiterOptions{}),
+		"tracker":   NewTrackerLimiter(tracker, nil),
+	}
+}
+
+// newRestarterLimiter returns a Limiter with a Restarter under a policy with curve.
+func newRestarterLimiter(t rapid.TB, clock clock.PassiveClock, p backoff.ExitPolicy, o LimiterOptions) *Limiter[string] {
+	t.Helper()
+	p.Delay = &curve
+	restarter, err := backoff.NewRestarter(p, backoff.RestarterOptions[string]{Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]*Limiter[string]{"restarter": NewLimiter(restarter, nil), "tracker": NewTrackerLimiter(tracker, nil)}
+	return NewLimiter(restarter, o)
 }
 
 func TestClassesOfErrors(t *testing.T) {
@@ -97,7 +105,7 @@ func (joins) Unwrap() []error { return nil }
 // The server's Retry-After applies through any wrapping of the error. A longer delay of
 // the curve still applies.
 func TestServersRetryAfterIsHeard(t *testing.T) {
-	for name, l := range limiters(t, backoff.RestarterOptions[string]{}) {
+	for name, l := range limiters(t, clocktesting.NewFakePassiveClock(begin)) {
 		if got := l.RequeueAfter("a", fmt.Errorf("listing: %w", apierrors.NewTooManyRequests("later", 7))); got != 7*time.Second {
 			t.Errorf("%s: %v, want the server's 7s", name, got)
 		}
@@ -113,7 +121,8 @@ func TestServersRetryAfterIsHeard(t *testing.T) {
 // An item beyond its limit is not requeued in any way. After a success it may fail as
 // often again.
 func TestItemBeyondItsLimitDoesNotComeBack(t *testing.T) {
-	l := limiters(t, backoff.RestarterOptions[string]{Limit: 2, Window: time.Hour})["restarter"]
+	clock := clocktesting.NewFakePassiveClock(begin)
+	l := newRestarterLimiter(t, clock, backoff.ExitPolicy{Limit: 2, Window: time.Hour}, LimiterOptions{})
 	for round := range 2 {
 		for i, want := range []time.Duration{time.Second, 2 * time.Second, 0, 0} {
 			if got := l.RequeueAfter("a", errDisk); got != want {
@@ -127,7 +136,43 @@ func TestItemBeyondItsLimitDoesNotComeBack(t *testing.T) {
 		if got := l.When("a"); got != never {
 			t.Errorf("round %d: a failure beyond the limit comes back after %v", round, got)
 		}
+		clock.SetTime(clock.Now().Add(2 * time.Hour))
+		if got := l.RequeueAfter("a", errDisk); got != 0 {
+			t.Errorf("round %d: a failure after the window comes back after %v", round, got)
+		}
 		l.RequeueAfter("a", nil)
+	}
+}
+
+// A give-up that ends requeues the item, and each further failure does so again.
+func TestGiveUpThatEndsRequeues(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(begin)
+	l := newRestarterLimiter(t, clock, backoff.ExitPolicy{MaxFailures: 2, GiveUpFor: time.Hour}, LimiterOptions{})
+	for i, want := range []time.Duration{time.Second, 2 * time.Second, time.Hour, time.Hour} {
+		if got := l.RequeueAfter("a", errDisk); got != want {
+			t.Errorf("failure %d: %v, want %v", i, got, want)
+		}
+		if got := l.When("a"); got != want {
+			t.Errorf("failure %d: the queue has it back after %v, want %v", i, got, want)
+		}
+		clock.SetTime(clock.Now().Add(want))
+	}
+}
+
+// A policy that stops, or a rule that gives up a class, does not requeue at once.
+func TestStoppedItemDoesNotComeBack(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(begin)
+	for name, p := range map[string]backoff.ExitPolicy{
+		"Never":  {RestartPolicy: backoff.RestartPolicyNever},
+		"a rule": {Rules: []backoff.Rule{{Action: backoff.ActionGiveUp, Reasons: []string{string(Retry)}}}},
+	} {
+		l := newRestarterLimiter(t, clock, p, LimiterOptions{})
+		if got := l.RequeueAfter("a", errDisk); got != 0 {
+			t.Errorf("%s: requeued after %v", name, got)
+		}
+		if got := l.When("a"); got != never {
+			t.Errorf("%s: the queue has it back after %v", name, got)
+		}
 	}
 }
 
@@ -144,14 +189,7 @@ func TestFreeFailureIsRequeued(t *testing.T) {
 
 // A custom classification decides, with its own names.
 func TestCallersClassesDecide(t *testing.T) {
-	restarter, err := backoff.NewRestarter(curve, backoff.RestarterOptions[string]{
-		Clock:     clocktesting.NewFakePassiveClock(begin),
-		PolicyFor: Policies[string](map[Class]backoff.Policy{"Disk": {Initial: time.Minute, Max: time.Hour}, "Bad": {}}),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := NewLimiter(restarter, func(err error) Class {
+	classify := func(err error) Class {
 		switch err {
 		case errDisk:
 			return "Disk"
@@ -159,6 +197,10 @@ func TestCallersClassesDecide(t *testing.T) {
 			return "Bad"
 		}
 		return Terminal
+	}
+	l := newRestarterLimiter(t, clocktesting.NewFakePassiveClock(begin), backoff.ExitPolicy{}, LimiterOptions{
+		Classify: classify,
+		Curves:   map[Class]backoff.Policy{"Disk": {Initial: time.Minute, Max: time.Hour}, "Bad": {}},
 	})
 	if got := l.RequeueAfter("a", errDisk); got != time.Minute {
 		t.Errorf("the class's own curve: %v, want 1m", got)
@@ -176,7 +218,7 @@ func TestCallersClassesDecide(t *testing.T) {
 func TestFailuresAreCountedOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		clock := clocktesting.NewFakePassiveClock(begin)
-		all := limiters(t, backoff.RestarterOptions[string]{Clock: clock})
+		all := limiters(t, clock)
 		kind := rapid.SampledFrom([]string{"restarter", "tracker"}).Draw(t, "kind")
 		l := all[kind]
 		items := rapid.SampledFrom([]string{"a", "b"})
@@ -245,11 +287,7 @@ func TestFailuresAreCountedOnce(t *testing.T) {
 // A queue of client-go with a Limiter waits as long as the Limiter says.
 func TestQueueWaitsAsTheLimiterSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		restarter, err := backoff.NewRestarter(curve, backoff.RestarterOptions[string]{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		l := NewLimiter(restarter, nil)
+		l := newRestarterLimiter(t, clock.RealClock{}, backoff.ExitPolicy{}, LimiterOptions{})
 		queue := clientworkqueue.NewTypedRateLimitingQueue[string](l)
 		last := time.Now()
 		wait := func(want time.Duration) {

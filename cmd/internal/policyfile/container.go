@@ -7,11 +7,12 @@ import (
 	"github.com/restartkit/restart/backoff/lint"
 )
 
-// Container holds a container's restart fields of core/v1 with the additions of package
-// backoff, and a curve. Embed it in a container's struct.
+// Container holds a container's restart fields of core/v1, whose rules have the additions
+// of package backoff, and a curve. Embed it in a container's struct.
 type Container struct {
-	backoff.ExitPolicy
-	Curve *curve `json:"curve"`
+	RestartPolicy backoff.RestartPolicy `json:"restartPolicy"`
+	Rules         []backoff.Rule        `json:"restartPolicyRules"`
+	Curve         *curve                `json:"curve"`
 }
 
 // curve is a Policy whose ResetAfter defaults to the kubelet's.
@@ -26,12 +27,13 @@ func (c *curve) UnmarshalJSON(text []byte) error {
 // Read returns the policy and curve of the object at path. A nil curve means the
 // node's. Mistakes are added to found.
 func (c *Container) Read(path string, found *Findings) (backoff.ExitPolicy, *backoff.Policy) {
-	found.AddAll(path, c.ExitPolicy.Validate())
+	policy := backoff.ExitPolicy{RestartPolicy: c.RestartPolicy, Rules: c.Rules}
+	found.AddAll(path, policy.Validate())
 	own := (*backoff.Policy)(c.Curve)
 	if own != nil {
 		found.AddAll(path+".curve", own.Validate())
 	}
-	return c.ExitPolicy, own
+	return policy, own
 }
 
 // Lint returns the findings of lint.Check on a container's policy and effective curve,

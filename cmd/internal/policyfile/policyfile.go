@@ -31,7 +31,7 @@ var condition = regexp.MustCompile(`^(.*\.restartPolicyRules\[\d+\])\.(\w+)`)
 func (f *Findings) noteCondition(m document.Mistake) {
 	if parts := condition.FindStringSubmatch(m.Path); parts != nil {
 		switch cmp.Or(m.Meant, parts[2]) {
-		case "exitCodes", "reasons", "signals", "ranLess", "ranAtLeast", "attempts":
+		case "exitCodes", "reasons", "signals", "ranLessThan", "ranAtLeast", "minFailures":
 			f.meant[parts[1]] = true
 		}
 	}
@@ -46,7 +46,7 @@ func (f *Findings) Add(path string, value any, detail string) {
 }
 
 // AddAll adds the field.Errors in err, relative to path. Files spell a curve's fields
-// like the Go names with a small first letter, except for free.
+// like the Go names with a small first letter.
 func (f *Findings) AddAll(path string, err error) {
 	var errs field.Errors
 	errors.As(err, &errs)
@@ -58,9 +58,6 @@ func (f *Findings) AddAll(path string, err error) {
 			continue // its condition is already reported
 		}
 		name := strings.ToLower(e.Field[:1]) + e.Field[1:]
-		if name == "freeFailures" {
-			name = "free"
-		}
 		f.Add(path+"."+name, e.Value, e.Detail)
 	}
 }

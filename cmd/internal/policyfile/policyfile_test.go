@@ -48,7 +48,7 @@ func TestFieldsLeftOutAreTheNodesDefaults(t *testing.T) {
 }
 
 func TestCurveKeepsTheKubeletsResetUnlessToldOtherwise(t *testing.T) {
-	f, _, found := read(t, "containers: [{curve: {initial: 1s, max: 4s}}, {curve: {initial: 1s, max: 4s, resetAfter: 0s, free: 1}}, {curve: {initial: 1s, max: 4s, factor: null, resetAfter: null}}]")
+	f, _, found := read(t, "containers: [{curve: {initial: 1s, max: 4s}}, {curve: {initial: 1s, max: 4s, resetAfter: 0s, freeFailures: 1}}, {curve: {initial: 1s, max: 4s, factor: null, resetAfter: null}}]")
 	for i, want := range []backoff.Policy{
 		{Initial: time.Second, Max: 4 * time.Second, ResetAfter: 10 * time.Minute},
 		{Initial: time.Second, Max: 4 * time.Second, FreeFailures: 1},
@@ -107,15 +107,15 @@ crashloopbackoff: {maxSeconds: 301}
 // A rule whose only condition is a mistake is not said to have none as well.
 func TestMistakenConditionIsReportedOnce(t *testing.T) {
 	for rule, want := range map[string]string{
-		"ranLess: 90":                            "ranLess: is 90, must be a duration such as 4s",
+		"ranLessThan: 90":                        "ranLessThan: is 90, must be a duration such as 4s",
 		"reasons: [7]":                           "reasons[0]: is 7, must be a string: put it in quotes",
-		"attempts: x":                            "attempts: is \"x\", must be an integer",
+		"minFailures: x":                         "minFailures: is \"x\", must be an integer",
 		"exitcodes: {}":                          "exitcodes: unknown field: did you mean exitCodes?",
 		"window: 7":                              "exitCodes: must be given, or another condition; window: is 7, must be a duration such as 4s",
 		"retries: 3":                             "exitCodes: must be given, or another condition; retries: unknown field",
 		"reasons: [a], limt: 5":                  "limt: unknown field: did you mean limit?",
 		"exitCodes: {operator: In, valuse: [1]}": "exitCodes.valuse: unknown field: did you mean values?",
-		"attempts: 1, delay: {initial: 1s, max: 2s, Max: 3s, maxx: 5s}": "delay.Max: unknown field: did you mean max?; delay.maxx: unknown field: did you mean max?",
+		"minFailures: 1, delay: {initial: 1s, max: 2s, Max: 3s, maxx: 5s}": "delay.Max: unknown field: did you mean max?; delay.maxx: unknown field: did you mean max?",
 		"name: a, signals: SIG": "signals: is \"SIG\", must be a list",
 	} {
 		f, _, found := read(t, "containers: [{restartPolicyRules: [{action: Restart, "+rule+"}]}]")

@@ -60,14 +60,12 @@ func (s *step) due(p *Pod, r Record, exit backoff.Exit) (bool, time.Duration) {
 	if p.Rules == nil || !p.Rules.follows(s.report(p, r, exit)) {
 		return false, 0
 	}
-	rest := s.restarter.Remaining(key(p.UID, r.Name))
-	return rest == 0, rest
+	return s.restarter.CanStart(key(p.UID, r.Name))
 }
 
 func (s *step) report(p *Pod, r Record, exit backoff.Exit) backoff.Decision {
-	k := key(p.UID, r.Name)
-	s.curves[k] = p.Rules.Curve
-	return s.restarter.Exited(k, backoff.ExitPolicy{Rules: p.Rules.Rules}, exit)
+	policy := backoff.ExitPolicy{Rules: p.Rules.Rules, Delay: p.Rules.Curve}
+	return s.restarter.Exited(key(p.UID, r.Name), policy, exit)
 }
 
 // shown reports whether the kubelet has certainly seen an exit.

@@ -16,7 +16,7 @@ import (
 // decides. Its Delay is the exit's curve, or else Curve. An exit without a curve, or
 // whose rule gives up, is left to the kubelet.
 type Rules struct {
-	Rules backoff.Rules
+	Rules []backoff.Rule
 	Curve *backoff.Policy
 }
 
@@ -24,8 +24,8 @@ type Rules struct {
 // wraps field.Errors if fields are wrong.
 func ParseRules(text []byte) (*Rules, error) {
 	var in struct {
-		Rules backoff.Rules `json:"restartPolicyRules"`
-		Curve *curve        `json:"curve"`
+		Rules []backoff.Rule `json:"restartPolicyRules"`
+		Curve *curve         `json:"curve"`
 	}
 	text, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {

@@ -92,7 +92,7 @@ func (w *world) newPod(i int) *simPod {
 		own := policy
 		if w.draw(4) == 0 {
 			action := []backoff.Action{backoff.ActionRestart, backoff.ActionRestartAll}[w.draw(2)]
-			own.Rules = backoff.Rules{{Action: action, ExitCodes: &backoff.ExitCodes{Operator: "In", Values: []int32{88}}}}
+			own.Rules = []backoff.Rule{{Action: action, ExitCodes: &backoff.ExitCodes{Operator: "In", Values: []int32{88}}}}
 		}
 		p.Containers = append(p.Containers, Container{Name: fmt.Sprint("c-", n), Policy: own})
 	}
@@ -100,7 +100,7 @@ func (w *world) newPod(i int) *simPod {
 		return &backoff.Policy{Initial: time.Second, Max: 30 * time.Second, FreeFailures: n}
 	}
 	on42 := backoff.Rule{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: "In", Values: []int32{42}}, Delay: free(1000)}
-	all := []*Rules{nil, {Rules: backoff.Rules{on42}}, {Rules: backoff.Rules{on42}, Curve: free(0)}, {}}
+	all := []*Rules{nil, {Rules: []backoff.Rule{on42}}, {Rules: []backoff.Rule{on42}, Curve: free(0)}, {}}
 	if p.Rules = all[w.draw(len(all))]; w.faultless {
 		p.Rules = all[1]
 	}

@@ -28,7 +28,6 @@ import (
 type State struct {
 	clock     *instant
 	restarter *backoff.Restarter[string]
-	curves    map[string]*backoff.Policy // by the restarter's key, of the last report
 
 	seen    map[string]sighting // exited records, and those named PokeName, by id
 	ended   map[string]bool     // ids whose waits were ended
@@ -62,7 +61,6 @@ func (i *instant) Since(t time.Time) time.Duration { return i.now.Sub(t) }
 func NewState() *State {
 	s := &State{
 		clock:   &instant{},
-		curves:  make(map[string]*backoff.Policy),
 		seen:    make(map[string]sighting),
 		ended:   make(map[string]bool),
 		now:     make(map[string]string),
@@ -71,15 +69,7 @@ func NewState() *State {
 		pokes:   make(map[string]attempts),
 		next:    make(map[string]time.Duration),
 	}
-	r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{
-		Clock: s.clock,
-		PolicyFor: func(key string, _ backoff.Exit) backoff.Policy {
-			if c := s.curves[key]; c != nil {
-				return *c
-			}
-			return backoff.Policy{}
-		},
-	})
+	r, err := backoff.NewRestarter(backoff.ExitPolicy{}, backoff.RestarterOptions[string]{Clock: s.clock})
 	if err != nil {
 		panic(err) // the options are constant
 	}
@@ -332,7 +322,6 @@ func (s *step) forget() {
 	drop(s.now, pods)
 	drop(s.removed, containers)
 	drop(s.pokes, containers)
-	drop(s.curves, containers)
 	for k := range s.restarter.All() {
 		if !containers[k] {
 			s.restarter.Reset(k)
