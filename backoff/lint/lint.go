@@ -38,17 +38,18 @@ const (
 // Check returns the likely mistakes in a policy, in the order of its rules and then of
 // its own fields. A policy that Validate rejects has none.
 //
-// Check takes every field as it is. If a Restarter replaces fields that are zero, set
-// them before, above all Delay, because nil means CrashLoop.
+// Check takes every field as it is. If a Restarter will replace fields that are zero,
+// set them before, above all Delay, because nil means CrashLoop.
 //
-// A finding is never a matter of chance, but Check misses some mistakes. It compares
-// each rule with one earlier rule at a time, so it does not see that two of them
-// together leave nothing to a third. For limits it assumes the shortest runs and delays.
+// Check reports only what no sequence of exits can disprove, and so it misses some
+// mistakes. It compares each rule with one earlier rule at a time, and does not see that
+// two of them together leave nothing to a third. It takes the shortest runs and delays
+// for those between two restarts.
 //
-// Findings assume that decisions are followed: nothing starts before CanStart allows
-// it or long after, RestartNow does not cut waits short, every exit is reported when
-// it happens, and no clock is set. They also assume that an exit code from 129 to 192
-// comes with the signal that it stands for, if any.
+// It assumes that decisions are followed: nothing starts before CanStart allows it or
+// long after, RestartNow does not cut waits short, every exit is reported when it
+// happens, and no clock is set. It also assumes that an exit with a code of 128+n has
+// either no Signal or the signal n, for n from 1 to 64.
 func Check(p backoff.ExitPolicy) []Finding {
 	if p.Validate() != nil {
 		return nil

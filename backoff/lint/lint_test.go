@@ -307,7 +307,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// The largest valid policy is checked in milliseconds. It has no rule that hides another.
+// The largest valid policy is no more work than its lists and limits are long. None of its
+// rules hides another.
 func TestLargestPolicy(t *testing.T) {
 	p := backoff.ExitPolicy{Limit: 1000, Window: time.Hour, MaxFailures: 999}
 	for i := range 20 {
