@@ -307,8 +307,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// The largest valid policy is no more work than its lists and limits are long. None of its
-// rules hides another.
+// Check takes a policy with the most rules and the longest lists. No rule hides another.
 func TestLargestPolicy(t *testing.T) {
 	p := backoff.ExitPolicy{Limit: 1000, Window: time.Hour, MaxFailures: 999}
 	for i := range 20 {
