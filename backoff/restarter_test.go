@@ -438,6 +438,64 @@ func TestHistoryHoldsTheExitsBeforeTheLast(t *testing.T) {
 	}
 }
 
+// A damaged or edited state is mended when it is loaded: no wait is endless or longer than
+// a day or the longest delay in use, nothing starts at once that had to wait, and no list
+// is longer than it can be.
+func TestRestoreMendsDamagedStates(t *testing.T) {
+	far := time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+	waits := func(from, until time.Time) backoff.State {
+		return backoff.State{Outcome: backoff.Outcome{Action: restart, Failures: 3, From: from, NotBefore: until}}
+	}
+	for name, tt := range map[string]struct {
+		state backoff.State
+		want  time.Duration
+	}{
+		"as it was":                      {waits(t0, at(10)), 10 * second},
+		"saved by a clock that is ahead": {waits(at(3600), at(3610)), 10 * second},
+		"an end in the year 9999":        {waits(t0, far), 24 * time.Hour},
+		"both in the year 9999":          {waits(far, far), 0},
+		"a beginning in the year 1":      {waits(time.Time{}, far), 0},
+		"it ends before it begins":       {waits(t0, at(-10)), 0},
+		"without a wait":                 {waits(time.Time{}, time.Time{}), 0},
+		"an unknown action":              {backoff.State{Outcome: backoff.Outcome{Action: "Reboot", From: t0, NotBefore: at(5)}}, 5 * second},
+		"a stop with a wait":             {backoff.State{Outcome: backoff.Outcome{Action: backoff.ActionStop, From: t0, NotBefore: at(5)}}, forever},
+		"a give-up without an end":       {backoff.State{Outcome: backoff.Outcome{Action: giveUp}}, forever},
+		"a give-up in the year 9999":     {backoff.State{Outcome: backoff.Outcome{Action: giveUp, From: t0, NotBefore: far}}, 24 * time.Hour},
+		"started in the year 9999":       {backoff.State{StartedAt: far}, forever},
+		"a turn in the year 9999":        {backoff.State{Outcome: backoff.Outcome{Action: restart, From: t0, NotBefore: at(5), Turn: far}}, 5 * second},
+		"nothing":                        {backoff.State{}, 0},
+	} {
+		r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
+		r.Restore("a", tt.state)
+		if ok, wait := r.CanStart("a"); wait != tt.want || ok != (wait == 0) {
+			t.Errorf("%s: %t, %v, want %v", name, ok, wait, tt.want)
+		}
+	}
+
+	many := backoff.State{
+		Outcome:  backoff.Outcome{Action: restart, Failures: -7, RuleFailures: -7, Rule: -7, Exit: backoff.Exit{Started: far, Finished: far}, Reported: far},
+		Restarts: -7, Recent: slices.Repeat([]time.Time{far, t0}, 5000), Rules: make([]backoff.RuleCounts, 5000), History: make([]backoff.Outcome, 5000),
+	}
+	many.Rules[0] = backoff.RuleCounts{Failures: -7, Restarts: -7, Recent: many.Recent}
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock(), History: 10})
+	r.Restore("a", many)
+	s, _ := r.State("a")
+	if s.Failures != 0 || s.RuleFailures != 0 || s.Rule != -1 || s.Restarts != 0 || s.Rules[0].Failures != 0 || s.Rules[0].Restarts != 0 {
+		t.Errorf("counts: %+v", s.Outcome)
+	}
+	if len(s.Recent) != backoff.MaxLimit || len(s.Rules) != backoff.MaxRules || len(s.Rules[0].Recent) != backoff.MaxLimit || len(s.History) != 10 {
+		t.Errorf("%d restarts, %d rules, %d of the first, %d earlier exits", len(s.Recent), len(s.Rules), len(s.Rules[0].Recent), len(s.History))
+	}
+	for _, at := range []time.Time{s.Recent[0], s.Recent[len(s.Recent)-1], s.Exit.Started, s.Exit.Finished, s.Reported} {
+		if at.After(t0) {
+			t.Errorf("%v is later than now", at)
+		}
+	}
+	if many.Failures != -7 || !many.Recent[0].Equal(far) {
+		t.Error("the caller's state was changed")
+	}
+}
+
 // GC drops a key twice the longest ResetAfter after its restart was due, and not before
 // its Window has passed. What must not be started by mistake is kept.
 func TestGCDropsKeysThatNoLongerMatter(t *testing.T) {

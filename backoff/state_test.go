@@ -320,8 +320,13 @@ func TestOnlyForgiveEndsTheGiveUpOfARule(t *testing.T) {
 		t.Errorf("the same exit was decided anew: %+v", d)
 	}
 	l.state.Started(l.now)
+	since := l.state.NotBefore
+	l.pass(minute)
 	l.state.Forgive(l.now) // it runs, so there is no other start
 	l.canStart("running", -1)
+	if !l.state.NotBefore.Equal(since) {
+		t.Errorf("forgiven while it runs: %+v", l.state)
+	}
 	if d := l.crash(0); !decided(d, restart, 1, 10*second) {
 		t.Errorf("%+v", d)
 	}
@@ -497,6 +502,16 @@ func TestExitsWithoutRunWhileAClockIsWrong(t *testing.T) {
 	}
 	if d := l.exit(backoff.Exit{Code: 1, Finished: at(-52)}); d.New {
 		t.Errorf("an old one: %+v", d)
+	}
+	l = newLife(t, backoff.ExitPolicy{})
+	l.pass(time.Hour)
+	l.exit(backoff.Exit{Code: 1, Finished: at(0)}) // reported an hour late
+	if d := l.exit(backoff.Exit{Code: 1, Finished: at(-1)}); d.New {
+		t.Errorf("an old one: %+v", d)
+	}
+	l.pass(-minute)
+	if d := l.exit(backoff.Exit{Code: 1, Finished: at(-1)}); !d.New {
+		t.Errorf("the clock was set back since that report: %+v", d)
 	}
 }
 

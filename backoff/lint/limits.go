@@ -16,8 +16,8 @@ func (c *checker) mostFailures() (most int, field string) {
 		return 0, ""
 	}
 	most = math.MaxInt
-	if n := c.policy.MaxFailures; n > 0 {
-		most, field = n, "maxFailures"
+	if n := c.policy.Retries; n > 0 {
+		most, field = n, "retries"
 	}
 	if n := c.policy.Limit; n > 0 && n < most && c.policy.Window == 0 && len(c.sharing()) == len(c.sources) {
 		most, field = n, "limit"
@@ -48,10 +48,10 @@ func (c *checker) checkPolicy() {
 		c.checkLimit(-1, sharing, p.Limit, p.Window)
 	}
 	switch {
-	case p.MaxFailures > 0 && len(c.sources) == 0:
-		c.add(KindNoEffect, -1, "maxFailures", "no restart counts as a failure, so there are never %d in a row; remove it", p.MaxFailures)
-	case p.MaxFailures > p.Limit && p.Limit > 0 && c.limitComesFirst():
-		c.add(KindLimitNeverHit, -1, "maxFailures", "the limit of %d is always used up before %d failures in a row; lower maxFailures, or remove it", p.Limit, p.MaxFailures)
+	case p.Retries > 0 && len(c.sources) == 0:
+		c.add(KindNoEffect, -1, "retries", "no restart counts as a failure, so there are never %d in a row; remove it", p.Retries)
+	case p.Retries > p.Limit && p.Limit > 0 && c.limitComesFirst():
+		c.add(KindLimitNeverHit, -1, "retries", "the limit of %d is always used up before %d failures in a row; lower retries, or remove it", p.Limit, p.Retries)
 	}
 	c.checkGiveUpFor()
 }
@@ -83,12 +83,12 @@ func (c *checker) checkGiveUpFor() {
 		return
 	}
 	hasRuleLimit := slices.ContainsFunc(p.Rules, func(r backoff.Rule) bool { return r.Limit > 0 })
-	if p.Limit == 0 && p.MaxFailures == 0 && !hasRuleLimit {
+	if p.Limit == 0 && p.Retries == 0 && !hasRuleLimit {
 		c.add(KindNoEffect, -1, "giveUpFor", "nothing gives up by a limit, and the action GiveUp of a rule does not end; add a limit, or remove giveUpFor")
 		return
 	}
 	// The delay before a give-up is at least that of a first failure, or, if only
-	// maxFailures gives up and no rule has a curve, that of the last failure before.
+	// retries gives up and no rule has a curve, that of the last failure before.
 	shortest := never
 	for _, r := range c.sources {
 		failures := 1
@@ -99,7 +99,7 @@ func (c *checker) checkGiveUpFor() {
 	}
 	hasRuleDelay := slices.ContainsFunc(c.sources, func(r *backoff.Rule) bool { return r.Delay != nil })
 	if p.Limit == 0 && !hasRuleLimit && !hasRuleDelay {
-		shortest = leastDelay(&c.curve, p.MaxFailures)
+		shortest = leastDelay(&c.curve, p.Retries)
 	}
 	if len(c.sources) > 0 && p.GiveUpFor < shortest {
 		c.add(KindGiveUpTooShort, -1, "giveUpFor", "a give-up ends after %v, but the delay before it is at least %v; make giveUpFor longer", p.GiveUpFor, shortest)
@@ -109,13 +109,13 @@ func (c *checker) checkGiveUpFor() {
 // checkLimit looks at the limit of a rule, or of the policy if rule is -1, to which the
 // restarts of the sources count.
 func (c *checker) checkLimit(rule int, sources []*backoff.Rule, limit int, window time.Duration) {
-	most := c.policy.MaxFailures
+	most := c.policy.Retries
 	if window == 0 {
 		// Failures in a row start over at the policy's threshold, the limit of a rule at
 		// that of its own curve.
 		isSooner := rule < 0 || c.curveOf(sources[0]).ResetThreshold() <= c.curve.ResetThreshold()
 		if most > 0 && limit > most && isSooner {
-			c.add(KindLimitNeverHit, rule, "limit", "maxFailures gives up after %d failures in a row, so the limit of %d is never used up; lower it, or remove it", most, limit)
+			c.add(KindLimitNeverHit, rule, "limit", "retries gives up after %d failures in a row, so the limit of %d is never used up; lower it, or remove it", most, limit)
 		}
 		return
 	}
@@ -129,7 +129,7 @@ func (c *checker) checkLimit(rule int, sources []*backoff.Rule, limit int, windo
 	}
 	between := ""
 	if most > 0 && c.fastest(sources, limit, 0) < window {
-		between = fmt.Sprintf(" with a long run after every %d failures, because of maxFailures", most)
+		between = fmt.Sprintf(" with a long run after every %d failures, because of retries", most)
 	}
 	c.add(KindLimitNeverHit, rule, "limit", "restarts 1 and %d would be at least %v apart%s, so the limit of %d is never used up in %v; lower it, or make the window longer", limit+1, all, between, limit, window)
 }

@@ -112,7 +112,7 @@ func TestFindings(t *testing.T) {
 		want   []string
 	}{
 		{"the zero policy", backoff.ExitPolicy{}, nil},
-		{"an invalid policy", backoff.ExitPolicy{GiveUpFor: time.Minute, MaxFailures: -1}, nil},
+		{"an invalid policy", backoff.ExitPolicy{GiveUpFor: time.Minute, Retries: -1}, nil},
 		{"what Kubernetes knows", backoff.ExitPolicy{RestartPolicy: never, Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(42)})}}, nil},
 
 		{"a named rule hides another", backoff.ExitPolicy{Rules: []backoff.Rule{
@@ -155,19 +155,19 @@ func TestFindings(t *testing.T) {
 		{"an uncounted restart after a delay", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Uncounted: true, Delay: fixed(time.Second)})}}, nil},
 		{"an uncounted restart of a run", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Uncounted: true, RanAtLeast: time.Minute})}}, nil},
 
-		{"more failures than are restarted", backoff.ExitPolicy{MaxFailures: 3, Rules: []backoff.Rule{giveUp(backoff.Rule{MinFailures: 5})}}, []string{
-			"restartPolicyRules[0].minFailures: maxFailures of 3 gives up at failure 4 in a row, so none is ever number 5; lower minFailures (unreachable)",
+		{"more failures than are restarted", backoff.ExitPolicy{Retries: 3, Rules: []backoff.Rule{giveUp(backoff.Rule{MinFailures: 5})}}, []string{
+			"restartPolicyRules[0].minFailures: retries of 3 gives up at failure 4 in a row, so none is ever number 5; lower minFailures (unreachable)",
 		}},
-		{"the failure that gives up", backoff.ExitPolicy{MaxFailures: 3, Rules: []backoff.Rule{giveUp(backoff.Rule{MinFailures: 4})}}, nil},
-		{"failures after a give-up that ends", backoff.ExitPolicy{MaxFailures: 3, GiveUpFor: time.Hour, Rules: []backoff.Rule{giveUp(backoff.Rule{MinFailures: 5})}}, nil},
-		{"a restart of the failure that gives up", backoff.ExitPolicy{MaxFailures: 3, Rules: []backoff.Rule{restart(backoff.Rule{MinFailures: 4, Delay: &curve})}}, []string{
-			"restartPolicyRules[0].minFailures: maxFailures of 3 gives up from failure 4 in a row on, so this rule never restarts; lower minFailures (no-effect)",
+		{"the failure that gives up", backoff.ExitPolicy{Retries: 3, Rules: []backoff.Rule{giveUp(backoff.Rule{MinFailures: 4})}}, nil},
+		{"failures after a give-up that ends", backoff.ExitPolicy{Retries: 3, GiveUpFor: time.Hour, Rules: []backoff.Rule{giveUp(backoff.Rule{MinFailures: 5})}}, nil},
+		{"a restart of the failure that gives up", backoff.ExitPolicy{Retries: 3, Rules: []backoff.Rule{restart(backoff.Rule{MinFailures: 4, Delay: &curve})}}, []string{
+			"restartPolicyRules[0].minFailures: retries of 3 gives up from failure 4 in a row on, so this rule never restarts; lower minFailures (no-effect)",
 		}},
-		{"a restart after a give-up that ends", backoff.ExitPolicy{MaxFailures: 3, GiveUpFor: time.Hour, Rules: []backoff.Rule{restart(backoff.Rule{MinFailures: 9, Delay: &curve})}}, []string{
-			"restartPolicyRules[0].minFailures: maxFailures of 3 gives up from failure 4 in a row on, so this rule never restarts; lower minFailures (no-effect)",
+		{"a restart after a give-up that ends", backoff.ExitPolicy{Retries: 3, GiveUpFor: time.Hour, Rules: []backoff.Rule{restart(backoff.Rule{MinFailures: 9, Delay: &curve})}}, []string{
+			"restartPolicyRules[0].minFailures: retries of 3 gives up from failure 4 in a row on, so this rule never restarts; lower minFailures (no-effect)",
 		}},
-		{"a restart of the last failure", backoff.ExitPolicy{MaxFailures: 3, Rules: []backoff.Rule{restart(backoff.Rule{MinFailures: 3, Delay: &curve})}}, nil},
-		{"an uncounted restart of the failure that gives up", backoff.ExitPolicy{MaxFailures: 3, Rules: []backoff.Rule{restart(backoff.Rule{MinFailures: 4, Uncounted: true, Delay: &curve})}}, nil},
+		{"a restart of the last failure", backoff.ExitPolicy{Retries: 3, Rules: []backoff.Rule{restart(backoff.Rule{MinFailures: 3, Delay: &curve})}}, nil},
+		{"an uncounted restart of the failure that gives up", backoff.ExitPolicy{Retries: 3, Rules: []backoff.Rule{restart(backoff.Rule{MinFailures: 4, Uncounted: true, Delay: &curve})}}, nil},
 		{"the limit as the number of failures", backoff.ExitPolicy{Limit: 3, Rules: []backoff.Rule{giveUp(backoff.Rule{MinFailures: 5})}}, []string{
 			"restartPolicyRules[0].minFailures: limit of 3 gives up at failure 4 in a row, so none is ever number 5; lower minFailures (unreachable)",
 		}},
@@ -232,44 +232,44 @@ func TestFindings(t *testing.T) {
 			restart(backoff.Rule{ExitCodes: in(1)}), restart(backoff.Rule{ExitCodes: in(2), MinFailures: 3}),
 		}}, nil},
 
-		{"a limit above maxFailures", backoff.ExitPolicy{Limit: 6, MaxFailures: 5, Rules: []backoff.Rule{
+		{"a limit above retries", backoff.ExitPolicy{Limit: 6, Retries: 5, Rules: []backoff.Rule{
 			restart(backoff.Rule{ExitCodes: in(1), Limit: 7}),
 		}}, []string{
-			"restartPolicyRules[0].limit: maxFailures gives up after 5 failures in a row, so the limit of 7 is never used up; lower it, or remove it (limit-never-hit)",
-			"limit: maxFailures gives up after 5 failures in a row, so the limit of 6 is never used up; lower it, or remove it (limit-never-hit)",
+			"restartPolicyRules[0].limit: retries gives up after 5 failures in a row, so the limit of 7 is never used up; lower it, or remove it (limit-never-hit)",
+			"limit: retries gives up after 5 failures in a row, so the limit of 6 is never used up; lower it, or remove it (limit-never-hit)",
 		}},
-		{"a limit of as many", backoff.ExitPolicy{Limit: 5, MaxFailures: 5}, nil},
-		{"a limit that starts over later", backoff.ExitPolicy{Delay: &curve, MaxFailures: 5, Rules: []backoff.Rule{
+		{"a limit of as many", backoff.ExitPolicy{Limit: 5, Retries: 5}, nil},
+		{"a limit that starts over later", backoff.ExitPolicy{Delay: &curve, Retries: 5, Rules: []backoff.Rule{
 			restart(backoff.Rule{ExitCodes: in(1), Delay: &backoff.Policy{Initial: time.Second, Max: time.Minute}, Limit: 7}),
 		}}, nil},
-		{"maxFailures above the limit", backoff.ExitPolicy{Limit: 5, MaxFailures: 6}, []string{
-			"maxFailures: the limit of 5 is always used up before 6 failures in a row; lower maxFailures, or remove it (limit-never-hit)",
+		{"retries above the limit", backoff.ExitPolicy{Limit: 5, Retries: 6}, []string{
+			"retries: the limit of 5 is always used up before 6 failures in a row; lower retries, or remove it (limit-never-hit)",
 		}},
-		{"maxFailures above the limit of a day", backoff.ExitPolicy{Limit: 5, Window: 24 * time.Hour, MaxFailures: 6}, []string{
-			"maxFailures: the limit of 5 is always used up before 6 failures in a row; lower maxFailures, or remove it (limit-never-hit)",
+		{"retries above the limit of a day", backoff.ExitPolicy{Limit: 5, Window: 24 * time.Hour, Retries: 6}, []string{
+			"retries: the limit of 5 is always used up before 6 failures in a row; lower retries, or remove it (limit-never-hit)",
 		}},
-		{"maxFailures with slow failures", backoff.ExitPolicy{Limit: 5, Window: 5 * 15 * time.Minute, MaxFailures: 6}, nil},
-		{"maxFailures with pauses", backoff.ExitPolicy{Limit: 5, Window: 24 * time.Hour, MaxFailures: 6, Rules: []backoff.Rule{
+		{"retries with slow failures", backoff.ExitPolicy{Limit: 5, Window: 5 * 15 * time.Minute, Retries: 6}, nil},
+		{"retries with pauses", backoff.ExitPolicy{Limit: 5, Window: 24 * time.Hour, Retries: 6, Rules: []backoff.Rule{
 			restart(backoff.Rule{ExitCodes: in(75), Uncounted: true, Delay: fixed(time.Hour)}),
 		}}, nil},
-		{"maxFailures with a rule's own limit", backoff.ExitPolicy{Limit: 5, MaxFailures: 6, Rules: []backoff.Rule{limited}}, nil},
-		{"maxFailures asks for long runs", backoff.ExitPolicy{Delay: &curve, Limit: 4, Window: 12 * time.Second, MaxFailures: 2}, []string{
-			"limit: restarts 1 and 5 would be at least 14.000000001s apart with a long run after every 2 failures, because of maxFailures, so the limit of 4 is never used up in 12s; lower it, or make the window longer (limit-never-hit)",
+		{"retries with a rule's own limit", backoff.ExitPolicy{Limit: 5, Retries: 6, Rules: []backoff.Rule{limited}}, nil},
+		{"retries asks for long runs", backoff.ExitPolicy{Delay: &curve, Limit: 4, Window: 12 * time.Second, Retries: 2}, []string{
+			"limit: restarts 1 and 5 would be at least 14.000000001s apart with a long run after every 2 failures, because of retries, so the limit of 4 is never used up in 12s; lower it, or make the window longer (limit-never-hit)",
 		}},
-		{"maxFailures and a longer window", backoff.ExitPolicy{Delay: &curve, Limit: 4, Window: 15 * time.Second, MaxFailures: 2}, nil},
-		{"maxFailures starts over before the curve of a rule", backoff.ExitPolicy{Delay: &curve, MaxFailures: 2, Rules: []backoff.Rule{
+		{"retries and a longer window", backoff.ExitPolicy{Delay: &curve, Limit: 4, Window: 15 * time.Second, Retries: 2}, nil},
+		{"retries starts over before the curve of a rule", backoff.ExitPolicy{Delay: &curve, Retries: 2, Rules: []backoff.Rule{
 			restart(backoff.Rule{ExitCodes: in(1), Delay: &backoff.Policy{Initial: time.Second, Max: time.Second, ResetAfter: time.Minute}, Limit: 4, Window: 13 * time.Second}),
 		}}, nil},
 
-		{"limits that nothing counts toward", backoff.ExitPolicy{RestartPolicy: never, Limit: 3, MaxFailures: 4, GiveUpFor: time.Hour, Rules: []backoff.Rule{failed}}, []string{
+		{"limits that nothing counts toward", backoff.ExitPolicy{RestartPolicy: never, Limit: 3, Retries: 4, GiveUpFor: time.Hour, Rules: []backoff.Rule{failed}}, []string{
 			"limit: no restart counts as a failure, so the limit is never used up; remove it (no-effect)",
-			"maxFailures: no restart counts as a failure, so there are never 4 in a row; remove it (no-effect)",
+			"retries: no restart counts as a failure, so there are never 4 in a row; remove it (no-effect)",
 		}},
 		{"limits behind a rule for all exits", backoff.ExitPolicy{Limit: 3, Rules: []backoff.Rule{giveUp(backoff.Rule{MinFailures: 1})}}, []string{
 			"limit: no restart counts as a failure, so the limit is never used up; remove it (no-effect)",
 		}},
-		{"limits behind a rule for all failures", backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, MaxFailures: 3, Rules: []backoff.Rule{giveUp(backoff.Rule{ExitCodes: notIn(0)})}}, []string{
-			"maxFailures: no restart counts as a failure, so there are never 3 in a row; remove it (no-effect)",
+		{"limits behind a rule for all failures", backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, Retries: 3, Rules: []backoff.Rule{giveUp(backoff.Rule{ExitCodes: notIn(0)})}}, []string{
+			"retries: no restart counts as a failure, so there are never 3 in a row; remove it (no-effect)",
 		}},
 		{"limits of a rule", backoff.ExitPolicy{RestartPolicy: never, Limit: 3, Rules: []backoff.Rule{limited}}, []string{
 			"limit: every rule that restarts has a limit of its own, and their restarts do not count toward this one; remove it (no-effect)",
@@ -280,12 +280,12 @@ func TestFindings(t *testing.T) {
 			"giveUpFor: nothing gives up by a limit, and the action GiveUp of a rule does not end; add a limit, or remove giveUpFor (no-effect)",
 		}},
 		{"the end of a rule's give-up", backoff.ExitPolicy{GiveUpFor: time.Hour, Rules: []backoff.Rule{limited}}, nil},
-		{"a give-up shorter than the delay before it", backoff.ExitPolicy{MaxFailures: 4, GiveUpFor: 79 * time.Second}, []string{
+		{"a give-up shorter than the delay before it", backoff.ExitPolicy{Retries: 4, GiveUpFor: 79 * time.Second}, []string{
 			"giveUpFor: a give-up ends after 1m19s, but the delay before it is at least 1m20s; make giveUpFor longer (give-up-too-short)",
 		}},
-		{"a give-up as long as the delay before it", backoff.ExitPolicy{MaxFailures: 4, GiveUpFor: 80 * time.Second}, nil},
-		{"a give-up after a curve of a rule", backoff.ExitPolicy{MaxFailures: 4, GiveUpFor: time.Second, Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(1), Delay: fixed(time.Second)})}}, nil},
-		{"a give-up after the limit of a rule", backoff.ExitPolicy{MaxFailures: 4, GiveUpFor: 79 * time.Second, Rules: []backoff.Rule{limited}}, nil},
+		{"a give-up as long as the delay before it", backoff.ExitPolicy{Retries: 4, GiveUpFor: 80 * time.Second}, nil},
+		{"a give-up after a curve of a rule", backoff.ExitPolicy{Retries: 4, GiveUpFor: time.Second, Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(1), Delay: fixed(time.Second)})}}, nil},
+		{"a give-up after the limit of a rule", backoff.ExitPolicy{Retries: 4, GiveUpFor: 79 * time.Second, Rules: []backoff.Rule{limited}}, nil},
 		{"a give-up shorter than each delay", backoff.ExitPolicy{Limit: 4, GiveUpFor: 9 * time.Second}, []string{
 			"giveUpFor: a give-up ends after 9s, but the delay before it is at least 10s; make giveUpFor longer (give-up-too-short)",
 		}},
@@ -297,7 +297,7 @@ func TestFindings(t *testing.T) {
 		var got []string
 		for _, f := range Check(tt.policy) {
 			got = append(got, f.String())
-			if (f.Rule < 0) != (f.Field[0] != 'r') {
+			if (f.Rule >= 0) != strings.HasPrefix(f.Field, "restartPolicyRules") {
 				t.Errorf("%s: rule %d, field %s", tt.name, f.Rule, f.Field)
 			}
 		}
@@ -309,7 +309,7 @@ func TestFindings(t *testing.T) {
 
 // Check takes a policy with the most rules and the longest lists. No rule hides another.
 func TestLargestPolicy(t *testing.T) {
-	p := backoff.ExitPolicy{Limit: 1000, Window: time.Hour, MaxFailures: 999}
+	p := backoff.ExitPolicy{Limit: 1000, Window: time.Hour, Retries: 999}
 	for i := range 20 {
 		r := restart(backoff.Rule{
 			ExitCodes:   notIn(),

@@ -23,7 +23,7 @@ func (r random) policy() backoff.ExitPolicy {
 	p := backoff.ExitPolicy{
 		RestartPolicy: pick(r, "", backoff.RestartPolicyOnFailure, backoff.RestartPolicyNever),
 		Delay:         pick(r, &curve, &curve, r.curve(), r.curve(), nil),
-		MaxFailures:   pick(r, 0, 0, 1, 2, 3, 5),
+		Retries:       pick(r, 0, 0, 1, 2, 3, 5),
 		GiveUpFor:     pick(r, 0, 0, time.Second, 3*time.Second, time.Minute),
 	}
 	p.Limit, p.Window = r.limit()
@@ -105,12 +105,12 @@ func claimOf(p backoff.ExitPolicy, f Finding) *claim {
 		limit, window = &p.Rules[f.Rule].Limit, &p.Rules[f.Rule].Window
 	}
 	switch {
-	case f.Kind == KindLimitNeverHit && f.Field == "maxFailures":
-		p.MaxFailures = math.MaxInt
+	case f.Kind == KindLimitNeverHit && f.Field == "retries":
+		p.Retries = math.MaxInt
 	case f.Kind == KindLimitNeverHit, f.Kind == KindDelayTooLong:
 		*limit, *window = math.MaxInt, 0
-	case f.Kind == KindNoEffect && f.Field == "maxFailures":
-		p.MaxFailures = 0
+	case f.Kind == KindNoEffect && f.Field == "retries":
+		p.Retries = 0
 	case f.Kind == KindNoEffect && f.Field == "giveUpFor":
 		p.GiveUpFor = 0
 	case f.Kind == KindNoEffect && f.Rule < 0:
@@ -214,8 +214,8 @@ func TestFindingsHoldInHistories(t *testing.T) {
 	t.Logf("%v; %d decisions, %d by rules, %d give-ups, of which %d end", kinds, decisions, byRules, giveUps, giveUpEnds)
 	for _, what := range []string{
 		"unreachable", "no-effect", "limit-never-hit", "delay-too-long", "hot-loop",
-		"no-effect limit", "no-effect maxFailures", "no-effect giveUpFor",
-		"limit-never-hit limit", "limit-never-hit maxFailures", "delay-too-long window",
+		"no-effect limit", "no-effect retries", "no-effect giveUpFor",
+		"limit-never-hit limit", "limit-never-hit retries", "delay-too-long window",
 		"give-up-too-short giveUpFor",
 	} {
 		if kinds[what] < 10 {

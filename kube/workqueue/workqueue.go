@@ -71,7 +71,7 @@ type LimiterOptions struct {
 // NewLimiter returns a Limiter with the Restarter's policy and Rate. A failure is an Exit
 // with code 1 and the class as its Reason, so rules can give up a class by its Reason.
 //
-// After Limit failures within Window, or MaxFailures in a row, an item is no longer
+// After Limit failures within Window, or Retries in a row, an item is no longer
 // requeued: RequeueAfter returns 0, and When the longest Duration. That ends with the
 // item's failures, when it succeeds or is forgotten. A GiveUpFor requeues it all the same,
 // after that time and after each further failure.
