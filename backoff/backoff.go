@@ -74,32 +74,20 @@ func (p Policy) Validate() error {
 }
 
 func (p *Policy) validate(errs *field.Errors) {
-	ok := p.inBounds()
-	errs.Check(ok.initial, "Initial", p.Initial, "> 0")
-	errs.Check(ok.max, "Max", p.Max, fmt.Sprintf(">= the first delay, %v", p.Initial))
-	errs.Check(ok.factor, "Factor", p.Factor, "0 (means 2) or >= 1 and finite")
-	errs.Check(ok.jitter, "Jitter", p.Jitter, "in 0..1")
-	errs.Check(ok.resetAfter, "ResetAfter", p.ResetAfter, ">= 0 (0 means twice the longest delay)")
-	errs.Check(ok.free, "FreeFailures", p.FreeFailures, ">= 0")
+	errs.Check(p.Initial > 0, "Initial", p.Initial, "> 0")
+	errs.Check(p.Max >= p.Initial, "Max", p.Max, fmt.Sprintf(">= the first delay, %v", p.Initial))
+	errs.Check(p.Factor == 0 || p.Factor >= 1 && p.Factor <= math.MaxFloat64, "Factor", p.Factor, "0 (means 2) or >= 1 and finite")
+	errs.Check(p.Jitter >= 0 && p.Jitter <= 1, "Jitter", p.Jitter, "in 0..1")
+	errs.Check(p.ResetAfter >= 0, "ResetAfter", p.ResetAfter, ">= 0 (0 means twice the longest delay)")
+	errs.Check(p.FreeFailures >= 0, "FreeFailures", p.FreeFailures, ">= 0")
 }
 
-// fieldsOK records which fields are in bounds.
-type fieldsOK struct{ initial, max, factor, jitter, resetAfter, free bool }
-
-func (p *Policy) inBounds() fieldsOK {
-	return fieldsOK{
-		initial:    p.Initial > 0,
-		max:        p.Max >= p.Initial,
-		factor:     p.Factor == 0 || p.Factor >= 1 && !math.IsInf(p.Factor, 1),
-		jitter:     p.Jitter >= 0 && p.Jitter <= 1,
-		resetAfter: p.ResetAfter >= 0,
-		free:       p.FreeFailures >= 0,
-	}
-}
-
-// valid is Validate() == nil without allocating.
+// valid is Validate() == nil without allocating or copying, which a Retry that succeeds
+// at once would feel.
 func (p *Policy) valid() bool {
-	return p.inBounds() == fieldsOK{true, true, true, true, true, true}
+	return p.Initial > 0 && p.Max >= p.Initial &&
+		(p.Factor == 0 || p.Factor >= 1 && p.Factor <= math.MaxFloat64) &&
+		p.Jitter >= 0 && p.Jitter <= 1 && p.ResetAfter >= 0 && p.FreeFailures >= 0
 }
 
 // exactSteps is the number of steps that Delay multiplies one by one. A factor of 1.25

@@ -97,8 +97,8 @@ func (d Decision) whyGivenUp(p *ExitPolicy, rule *Rule) string {
 	switch {
 	case rule != nil && rule.Action == ActionGiveUp:
 		return "as the rule says"
-	case p.MaxFailures > 0 && d.Failures > p.MaxFailures:
-		return fmt.Sprintf("after more than %s in a row", plural(p.MaxFailures, "failure"))
+	case p.Retries > 0 && d.Failures > p.Retries:
+		return fmt.Sprintf("after %s in a row", plural(p.Retries, "retry"))
 	case rule != nil && rule.Limit > 0:
 		return "the rule's limit of " + limitText(rule.Limit, rule.Window) + " is used up"
 	case p.Limit > 0:
@@ -130,6 +130,9 @@ func limitText(limit int, window time.Duration) string {
 func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
+	}
+	if stem, ok := strings.CutSuffix(thing, "y"); ok {
+		thing = stem + "ie"
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -74,7 +74,9 @@ func TestDecisionAndRestarterAgreeOnTheWait(t *testing.T) {
 			key := keys.Draw(t, "key")
 			decisions[key] = r.Exited(key, backoff.ExitPolicy{}, crash(int64(run+1), c.Now(), 0))
 			if woken := keys.Draw(t, "woken"); rapid.Bool().Draw(t, "wake") {
-				decisions[woken], _ = r.RestartNow(woken)
+				if d, ok := r.RestartNow(woken); ok {
+					decisions[woken] = d
+				}
 			}
 			step(c, backoff.Distances().Draw(t, "step").Abs())
 			for key, d := range decisions {

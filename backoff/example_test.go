@@ -194,11 +194,11 @@ func ExampleRestarter_poll() {
 	// 2m20s started
 }
 
-// After three failures in a row the key is given up. An hour later one start is allowed.
+// After three retries in a row the key is given up. An hour later one start is allowed.
 // If that fails, the key is given up for another hour.
 func ExampleExitPolicy_latch() {
 	clock := newClock()
-	policy := backoff.ExitPolicy{MaxFailures: 3, GiveUpFor: time.Hour}
+	policy := backoff.ExitPolicy{Retries: 3, GiveUpFor: time.Hour}
 	r, err := backoff.NewRestarter(policy, backoff.RestarterOptions[string]{Clock: clock})
 	if err != nil {
 		fmt.Println(err)
@@ -214,12 +214,12 @@ func ExampleExitPolicy_latch() {
 	// exit code 1 under restartPolicy Always: restarted after 10s (failure 1 in a row)
 	// exit code 1 under restartPolicy Always: restarted after 20s (failure 2 in a row)
 	// exit code 1 under restartPolicy Always: restarted after 40s (failure 3 in a row)
-	// exit code 1 under restartPolicy Always: given up for 1h0m0s, after more than 3 failures in a row (failure 4 in a row)
-	// exit code 1 under restartPolicy Always: given up for 1h0m0s, after more than 3 failures in a row (failure 5 in a row)
+	// exit code 1 under restartPolicy Always: given up for 1h0m0s, after 3 retries in a row (failure 4 in a row)
+	// exit code 1 under restartPolicy Always: given up for 1h0m0s, after 3 retries in a row (failure 5 in a row)
 }
 
 // A planned pause is no failure, so the crash after it is the second one.
-func ExampleRule_pause() {
+func ExampleRule_plannedPause() {
 	clock := newClock()
 	policy := backoff.ExitPolicy{Rules: []backoff.Rule{{
 		Name: "paused", Action: backoff.ActionRestart, Reasons: []string{"Paused"}, Uncounted: true,
@@ -241,10 +241,10 @@ func ExampleRule_pause() {
 	// exit code 1 (Error) under restartPolicy Always: restarted after 20s (failure 2 in a row)
 }
 
-// At most two failures in a row, and then an error that says so.
+// Two retries, and then it has failed for good.
 func ExampleExitPolicy_inARow() {
 	curve := backoff.Policy{Initial: time.Second, Max: time.Minute}
-	policy := backoff.ExitPolicy{Delay: &curve, MaxFailures: 2}
+	policy := backoff.ExitPolicy{Delay: &curve, Retries: 2}
 	var state backoff.State
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	for {
@@ -273,7 +273,7 @@ func ExampleRestarter_Forgive() {
 	defer os.RemoveAll(folder)
 	path := filepath.Join(folder, "restarts.json")
 	open := func() (*backoff.Restarter[string], error) {
-		r, err := backoff.NewRestarter(backoff.ExitPolicy{MaxFailures: 1}, backoff.RestarterOptions[string]{Clock: newClock()})
+		r, err := backoff.NewRestarter(backoff.ExitPolicy{Retries: 1}, backoff.RestarterOptions[string]{Clock: newClock()})
 		if err != nil {
 			return nil, err
 		}
@@ -288,7 +288,8 @@ func ExampleRestarter_Forgive() {
 		for range 2 {
 			r.Exited("web", backoff.ExitPolicy{}, backoff.Exit{Code: 1})
 		}
-		fmt.Println(r.CanStart("web"))
+		ok, wait := r.CanStart("web")
+		fmt.Println(ok, wait == backoff.Forever)
 		return statefile.Save(path, r)
 	}
 	forgive := func(key string) error {
@@ -304,6 +305,6 @@ func ExampleRestarter_Forgive() {
 		fmt.Println(err)
 	}
 	// Output:
-	// false 2562047h47m16.854775807s
+	// false true
 	// true 0s
 }

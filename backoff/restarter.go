@@ -57,10 +57,12 @@ type RestarterOptions[K comparable] struct {
 	Clock clock.PassiveClock // nil means the real clock
 	// Rand returns numbers in [0, 1). It is called once per exit under a policy with
 	// Jitter. Nil means math/rand/v2. It must be safe for concurrent use.
-	Rand    func() float64
-	Rate    float64 // starts per second across all keys, first starts not included; 0 means no limit
-	Burst   int     // starts allowed at once under Rate; 0 means 1
-	History int     // earlier exits to keep per key, with their decisions; 0 to 1000
+	Rand func() float64
+	// Rate is the number of starts per second across all keys; 0 means no limit. A first start
+	// takes its turn when CanStart or Wait first asks about the key.
+	Rate    float64
+	Burst   int // starts allowed at once under Rate; 0 means 1
+	History int // earlier exits to keep per key, with their decisions; 0 to 1000
 }
 
 func (o *RestarterOptions[K]) validate(errs *field.Errors) {
@@ -141,11 +143,11 @@ func (p *ExitPolicy) keep() time.Duration {
 		keep = max(keep, addDuration(reset, reset))
 	}
 	if p.Limit > 0 && p.Window == 0 {
-		return never
+		return Forever
 	}
 	for i := range p.Rules {
 		if r := &p.Rules[i]; r.Limit > 0 && r.Window == 0 {
-			return never
+			return Forever
 		}
 		keep = max(keep, p.Rules[i].Window)
 	}
@@ -187,22 +189,31 @@ func (r *Restarter[K]) unbook(x *entry, now time.Time) {
 }
 
 // CanStart reports whether key may start now. If not, wait is how long until it may, or
-// the largest duration if only another exit, Forgive or Reset can change the answer: the
-// key was stopped or given up, its start was used up by Started or Wait, or its policy was
-// invalid. A key without an exit may start at once, until it is Started.
+// Forever if only another exit, Lost, Forgive or Reset can change the answer: the key was
+// stopped or given up, its start was used up by Started or Wait, or its policy was invalid.
+// A key without an exit may start at once, or at its turn under Rate, until it is Started.
 func (r *Restarter[K]) CanStart(key K) (ok bool, wait time.Duration) {
 	now := r.options.Clock.Now()
 	shard, hash := r.keys.lock(key)
 	defer shard.mu.Unlock()
-	if x := find(shard, hash, key); x != nil {
-		return r.canStart(x, now)
+	x := find(shard, hash, key)
+	if x == nil {
+		if r.rate == nil {
+			return true, 0
+		}
+		x = &entry{} // for its turn
+		shard.insert(hash, key, x)
 	}
-	return true, 0
+	return r.canStart(x, now)
 }
 
 func (r *Restarter[K]) canStart(x *entry, now time.Time) (ok bool, wait time.Duration) {
 	if x.isInvalid {
-		return false, never
+		return false, Forever
+	}
+	if r.rate != nil && x.Action == "" && x.NotBefore.IsZero() && x.StartedAt.IsZero() {
+		x.From, x.NotBefore = now, now // the first start
+		r.book(x, now)
 	}
 	return x.canStart(time.Duration(r.bound.Load()), now)
 }
@@ -210,13 +221,31 @@ func (r *Restarter[K]) canStart(x *entry, now time.Time) (ok bool, wait time.Dur
 // Started says that key has started, or is about to, and uses up the start that CanStart
 // allows. at is when it started; zero means now. Started reports whether the start was
 // still unused, so of two goroutines that both call it before they start the key, one
-// sees true. See State.Started for what a crash does.
+// sees true. A second call with a later time that is not zero corrects when the run began.
+// See State.Started for what a crash does.
 func (r *Restarter[K]) Started(key K, at time.Time) bool {
 	now := r.options.Clock.Now()
-	if at.IsZero() {
-		at = now
-	}
-	return r.change(key, true, func(x *entry) bool { return x.Started(at) })
+	return r.change(key, true, func(x *entry) bool {
+		if at.IsZero() && x.StartedAt.IsZero() {
+			return x.Started(now)
+		}
+		return x.Started(at)
+	})
+}
+
+// Lost says that the run of key which Started or Wait announced is gone, and that nobody
+// saw its exit, because the program that ran it has crashed, or the machine. It is no
+// failure, and the start is allowed again. After loading a state, a program whose runs end
+// with it calls Lost for every key:
+//
+//	for key := range r.All() {
+//		r.Lost(key)
+//	}
+func (r *Restarter[K]) Lost(key K) {
+	r.change(key, false, func(x *entry) bool {
+		x.Lost()
+		return true
+	})
 }
 
 // Healthy says that the run of key which Started announced is still going on. Once it has
@@ -233,7 +262,8 @@ func (r *Restarter[K]) Healthy(key K, p ExitPolicy) {
 
 // Forgive starts the counts and limits of key over and, unless it runs, lets it start at
 // once, or at its turn under Rate, even after a give-up or a stop. It is for a person or a
-// program that knows the trouble is over. It is a no-op if key is unknown.
+// program that knows the trouble is over; RestartNow only ends a wait, and its failures
+// still count. Forgive is a no-op if key is unknown.
 func (r *Restarter[K]) Forgive(key K) {
 	now := r.options.Clock.Now()
 	r.change(key, false, func(x *entry) bool {
@@ -251,7 +281,7 @@ func (r *Restarter[K]) Forgive(key K) {
 func (r *Restarter[K]) RestartNow(key K) (d Decision, ok bool) {
 	now := r.options.Clock.Now()
 	ok = r.change(key, false, func(x *entry) bool {
-		waits := x.rest(never, now) > 0
+		waits := x.rest(Forever, now) > 0
 		if !x.RestartNow(now) {
 			return false
 		}
@@ -314,7 +344,7 @@ func (r *Restarter[K]) GC() int {
 }
 
 func (x *entry) isOver(now time.Time) bool {
-	if x.isInvalid || !x.Action.restarts() && x.Action != "" || x.LimitReached || x.keep == never {
+	if x.isInvalid || !x.Action.restarts() && x.Action != "" || x.LimitReached || x.keep == Forever {
 		return false
 	}
 	last := later(later(later(x.NotBefore, x.Turn), x.Reported), x.StartedAt)
@@ -370,7 +400,7 @@ func (r *Restarter[K]) due(key K, now time.Time) (d Decision, wait time.Duration
 		return d, 0, false
 	}
 	ok, wait = r.canStart(x, now)
-	if wait == never {
+	if wait == Forever {
 		return d, 0, false
 	}
 	d = x.Decision()
@@ -414,7 +444,7 @@ func (r *Restarter[K]) Restore(key K, s State) {
 	s.History = s.History[max(0, len(s.History)-r.options.History):]
 	x := &entry{State: s, keep: max(r.policy.keep(), minBound)}
 	if s.Restarts > 0 || slices.ContainsFunc(s.Rules, func(n RuleCounts) bool { return n.Restarts > 0 }) {
-		x.keep = never
+		x.keep = Forever
 	}
 	shard, hash := r.keys.lock(key)
 	defer shard.mu.Unlock()
@@ -478,7 +508,7 @@ func (r *Restarter[K]) take(key K) (wait time.Duration, err error) {
 		var ok bool
 		if ok, wait = r.canStart(x, now); ok {
 			x.Started(now)
-		} else if wait == never {
+		} else if wait == Forever {
 			err = fmt.Errorf("backoff: Restarter.Wait(%s): %w, because %s", keyText(key), ErrNoStart, x.whyNot())
 		}
 		return ok

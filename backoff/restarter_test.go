@@ -118,7 +118,7 @@ func TestRestarterWaitsAsDecided(t *testing.T) {
 func TestPolicyIsCompletedByTheRestarters(t *testing.T) {
 	fast, slow := backoff.Policy{Initial: second, Max: minute}, backoff.Policy{Initial: minute, Max: minute}
 	own := backoff.ExitPolicy{
-		RestartPolicy: backoff.RestartPolicyOnFailure, Delay: &fast, MaxFailures: 3, GiveUpFor: time.Hour,
+		RestartPolicy: backoff.RestartPolicyOnFailure, Delay: &fast, Retries: 3, GiveUpFor: time.Hour,
 		Rules: []backoff.Rule{{Name: "config", Action: giveUp, Reasons: []string{"Config"}}},
 	}
 	decide := func(p backoff.ExitPolicy, exits ...backoff.Exit) (d backoff.Decision) {
@@ -144,7 +144,7 @@ func TestPolicyIsCompletedByTheRestarters(t *testing.T) {
 	if d := decide(backoff.ExitPolicy{}, failed, failed, failed, failed); d.Action != giveUp || d.Delay != time.Hour {
 		t.Errorf("limits: %+v", d)
 	}
-	if d := decide(backoff.ExitPolicy{MaxFailures: 9}, failed, failed, failed, failed); d.Action != restart {
+	if d := decide(backoff.ExitPolicy{Retries: 9}, failed, failed, failed, failed); d.Action != restart {
 		t.Errorf("another limit: %+v", d)
 	}
 	if d := decide(backoff.ExitPolicy{}, backoff.Exit{Reason: "Config"}); d.RuleName != "config" {
@@ -227,10 +227,10 @@ func TestWaitFollowsChanges(t *testing.T) {
 		"an exit":    {func(r restarter, _ context.CancelFunc) { r.Exited("a", onFailure, backoff.Exit{Code: 1}) }, 24 * second, nil},
 		"a stop":     {func(r restarter, _ context.CancelFunc) { r.Exited("a", onFailure, backoff.Exit{}) }, 4 * second, backoff.ErrNoStart},
 		"a limit": {func(r restarter, _ context.CancelFunc) {
-			r.Exited("a", backoff.ExitPolicy{MaxFailures: 1}, backoff.Exit{Code: 1})
+			r.Exited("a", backoff.ExitPolicy{Retries: 1}, backoff.Exit{Code: 1})
 		}, 4 * second, backoff.ErrNoStart},
 		"a latch": {func(r restarter, _ context.CancelFunc) {
-			r.Exited("a", backoff.ExitPolicy{MaxFailures: 1, GiveUpFor: minute}, backoff.Exit{Code: 1})
+			r.Exited("a", backoff.ExitPolicy{Retries: 1, GiveUpFor: minute}, backoff.Exit{Code: 1})
 		}, 64 * second, nil},
 		"another key": {func(r restarter, _ context.CancelFunc) { r.Reset("b"); r.RestartNow("c") }, 10 * second, nil},
 		"the context": {func(_ restarter, stop context.CancelFunc) { stop() }, 4 * second, context.Canceled},
@@ -293,7 +293,7 @@ func TestWaitNeedsNoTimersOfTheClock(t *testing.T) {
 func TestDueYieldsStartsLostInACrash(t *testing.T) {
 	c := fakeClock()
 	o := backoff.RestarterOptions[string]{Clock: c}
-	latch := backoff.ExitPolicy{MaxFailures: 1, GiveUpFor: minute}
+	latch := backoff.ExitPolicy{Retries: 1, GiveUpFor: minute}
 	r := newRestarter(t, backoff.CrashLoop(), o)
 	for _, key := range []string{"started", "soon", "later", "stopped", "given up", "latched"} {
 		policy := map[string]backoff.ExitPolicy{
@@ -372,6 +372,40 @@ func TestLoadedStartsTakeTheirTurns(t *testing.T) {
 	}
 }
 
+// First starts take turns, too, and keep them.
+func TestFirstStartsTakeTurns(t *testing.T) {
+	c := fakeClock()
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 1})
+	for range 2 { // asking again changes nothing
+		for i, key := range []string{"a", "b", "c"} {
+			if got := remaining(r, key); got != time.Duration(i)*second {
+				t.Errorf("%s waits %v", key, got)
+			}
+		}
+	}
+	r.Reset("b") // gives its turn back
+	if got := remaining(r, "d"); got != second {
+		t.Errorf("d waits %v", got)
+	}
+	step(c, second)
+	r.Started("d", time.Time{})
+	if ok, wait := r.CanStart("d"); ok || wait != forever {
+		t.Errorf("d runs: %t, %v", ok, wait)
+	}
+	if d := r.Exited("d", backoff.ExitPolicy{}, backoff.Exit{Code: 1}); d.Delay != 10*second {
+		t.Errorf("%+v", d)
+	}
+	// A new process has turns of its own.
+	text, err := json.Marshal(r)
+	again := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 1})
+	if err := errors.Join(err, json.Unmarshal(text, again)); err != nil {
+		t.Fatal(err)
+	}
+	if got := remaining(again, "c"); got != 0 {
+		t.Errorf("c waits %v", got)
+	}
+}
+
 // The history holds the exits before the last, as many as asked for.
 func TestHistoryHoldsTheExitsBeforeTheLast(t *testing.T) {
 	c := fakeClock()
@@ -404,6 +438,64 @@ func TestHistoryHoldsTheExitsBeforeTheLast(t *testing.T) {
 	}
 }
 
+// A damaged or edited state is mended when it is loaded: no wait is endless or longer than
+// a day or the longest delay in use, nothing starts at once that had to wait, and no list
+// is longer than it can be.
+func TestRestoreMendsDamagedStates(t *testing.T) {
+	far := time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+	waits := func(from, until time.Time) backoff.State {
+		return backoff.State{Outcome: backoff.Outcome{Action: restart, Failures: 3, From: from, NotBefore: until}}
+	}
+	for name, tt := range map[string]struct {
+		state backoff.State
+		want  time.Duration
+	}{
+		"as it was":                      {waits(t0, at(10)), 10 * second},
+		"saved by a clock that is ahead": {waits(at(3600), at(3610)), 10 * second},
+		"an end in the year 9999":        {waits(t0, far), 24 * time.Hour},
+		"both in the year 9999":          {waits(far, far), 0},
+		"a beginning in the year 1":      {waits(time.Time{}, far), 0},
+		"it ends before it begins":       {waits(t0, at(-10)), 0},
+		"without a wait":                 {waits(time.Time{}, time.Time{}), 0},
+		"an unknown action":              {backoff.State{Outcome: backoff.Outcome{Action: "Reboot", From: t0, NotBefore: at(5)}}, 5 * second},
+		"a stop with a wait":             {backoff.State{Outcome: backoff.Outcome{Action: backoff.ActionStop, From: t0, NotBefore: at(5)}}, forever},
+		"a give-up without an end":       {backoff.State{Outcome: backoff.Outcome{Action: giveUp}}, forever},
+		"a give-up in the year 9999":     {backoff.State{Outcome: backoff.Outcome{Action: giveUp, From: t0, NotBefore: far}}, 24 * time.Hour},
+		"started in the year 9999":       {backoff.State{StartedAt: far}, forever},
+		"a turn in the year 9999":        {backoff.State{Outcome: backoff.Outcome{Action: restart, From: t0, NotBefore: at(5), Turn: far}}, 5 * second},
+		"nothing":                        {backoff.State{}, 0},
+	} {
+		r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
+		r.Restore("a", tt.state)
+		if ok, wait := r.CanStart("a"); wait != tt.want || ok != (wait == 0) {
+			t.Errorf("%s: %t, %v, want %v", name, ok, wait, tt.want)
+		}
+	}
+
+	many := backoff.State{
+		Outcome:  backoff.Outcome{Action: restart, Failures: -7, RuleFailures: -7, Rule: -7, Exit: backoff.Exit{Started: far, Finished: far}, Reported: far},
+		Restarts: -7, Recent: slices.Repeat([]time.Time{far, t0}, 5000), Rules: make([]backoff.RuleCounts, 5000), History: make([]backoff.Outcome, 5000),
+	}
+	many.Rules[0] = backoff.RuleCounts{Failures: -7, Restarts: -7, Recent: many.Recent}
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock(), History: 10})
+	r.Restore("a", many)
+	s, _ := r.State("a")
+	if s.Failures != 0 || s.RuleFailures != 0 || s.Rule != -1 || s.Restarts != 0 || s.Rules[0].Failures != 0 || s.Rules[0].Restarts != 0 {
+		t.Errorf("counts: %+v", s.Outcome)
+	}
+	if len(s.Recent) != backoff.MaxLimit || len(s.Rules) != backoff.MaxRules || len(s.Rules[0].Recent) != backoff.MaxLimit || len(s.History) != 10 {
+		t.Errorf("%d restarts, %d rules, %d of the first, %d earlier exits", len(s.Recent), len(s.Rules), len(s.Rules[0].Recent), len(s.History))
+	}
+	for _, at := range []time.Time{s.Recent[0], s.Recent[len(s.Recent)-1], s.Exit.Started, s.Exit.Finished, s.Reported} {
+		if at.After(t0) {
+			t.Errorf("%v is later than now", at)
+		}
+	}
+	if many.Failures != -7 || !many.Recent[0].Equal(far) {
+		t.Error("the caller's state was changed")
+	}
+}
+
 // GC drops a key twice the longest ResetAfter after its restart was due, and not before
 // its Window has passed. What must not be started by mistake is kept.
 func TestGCDropsKeysThatNoLongerMatter(t *testing.T) {
@@ -421,9 +513,9 @@ func TestGCDropsKeysThatNoLongerMatter(t *testing.T) {
 		"a limit without a window": {backoff.ExitPolicy{Limit: 1}, 1, forever},
 		"a rule's limit without":   {backoff.ExitPolicy{Rules: []backoff.Rule{{Action: restart, MinFailures: 1, Limit: 1}}}, 1, forever},
 		"stopped":                  {backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyNever}, 1, forever},
-		"given up":                 {backoff.ExitPolicy{MaxFailures: 1}, 2, forever},
-		"given up for a while":     {backoff.ExitPolicy{MaxFailures: 1, GiveUpFor: minute}, 2, forever},
-		"invalid":                  {backoff.ExitPolicy{MaxFailures: -1}, 1, forever},
+		"given up":                 {backoff.ExitPolicy{Retries: 1}, 2, forever},
+		"given up for a while":     {backoff.ExitPolicy{Retries: 1, GiveUpFor: minute}, 2, forever},
+		"invalid":                  {backoff.ExitPolicy{Retries: -1}, 1, forever},
 	} {
 		c := fakeClock()
 		r := newRestarterOf(t, backoff.ExitPolicy{}, backoff.RestarterOptions[string]{Clock: c})
@@ -491,6 +583,7 @@ func TestPanicOfTheCallerKeepsNoLock(t *testing.T) {
 		"Restore":    func() { r.Restore("a", backoff.State{}) },
 		"GC":         func() { r.GC() },
 		"Wait":       func() { _ = r.Wait(t.Context(), "a") },
+		"first":      func() { r.CanStart("first") },
 	}
 	for name, call := range calls {
 		r.Exited("a", backoff.ExitPolicy{}, backoff.Exit{Code: 1})

@@ -117,9 +117,9 @@ type ExitPolicy struct {
 	Limit int `json:"limit,omitempty"`
 	// Window is the period of Limit; 0 means since the counts last started over.
 	Window time.Duration `json:"window,omitempty"`
-	// MaxFailures is the number of failures in a row that are restarted before GiveUp; 0
-	// means no limit.
-	MaxFailures int `json:"maxFailures,omitempty"`
+	// Retries is the number of restarts in a row, with no run between them longer than
+	// ResetAfter, before GiveUp; 0 means no limit. With 3, the fourth failure gives up.
+	Retries int `json:"retries,omitempty"`
 	// GiveUpFor is how long a give-up by a limit lasts, of the policy or of a rule. Then
 	// one start is allowed, and the next failure gives up again for as long. 0 means
 	// until Forgive.
@@ -139,7 +139,7 @@ func (p ExitPolicy) withDefaults(d *ExitPolicy) ExitPolicy {
 	if p.Limit == 0 && p.Window == 0 {
 		p.Limit, p.Window = d.Limit, d.Window
 	}
-	p.MaxFailures = cmp.Or(p.MaxFailures, d.MaxFailures)
+	p.Retries = cmp.Or(p.Retries, d.Retries)
 	p.GiveUpFor = cmp.Or(p.GiveUpFor, d.GiveUpFor)
 	return p
 }

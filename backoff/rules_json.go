@@ -139,7 +139,7 @@ func (p *ExitPolicy) UnmarshalJSON(text []byte) error {
 	o.read("delay", &p.Delay)
 	o.read("limit", &p.Limit)
 	o.read("window", (*durationText)(&p.Window))
-	o.read("maxFailures", &p.MaxFailures)
+	o.read("retries", &p.Retries)
 	o.read("giveUpFor", (*durationText)(&p.GiveUpFor))
 	o.refuseMisspelled()
 	return o.err("ExitPolicy.UnmarshalJSON")

@@ -43,10 +43,10 @@ func TestManifestFillsRules(t *testing.T) {
 
 // The fields of a policy beside its rules.
 func TestPolicyHasDurationsAsText(t *testing.T) {
-	const text = `{"restartPolicy":"OnFailure","delay":{"initial":"1s","max":"1m0s","freeFailures":2},"limit":3,"maxFailures":5,"window":"1h0m0s","giveUpFor":"24h0m0s"}`
+	const text = `{"restartPolicy":"OnFailure","delay":{"initial":"1s","max":"1m0s","freeFailures":2},"limit":3,"retries":5,"window":"1h0m0s","giveUpFor":"24h0m0s"}`
 	want := backoff.ExitPolicy{
 		RestartPolicy: backoff.RestartPolicyOnFailure, Delay: &backoff.Policy{Initial: second, Max: minute, FreeFailures: 2},
-		Limit: 3, MaxFailures: 5, Window: time.Hour, GiveUpFor: 24 * time.Hour,
+		Limit: 3, Retries: 5, Window: time.Hour, GiveUpFor: 24 * time.Hour,
 	}
 	var got backoff.ExitPolicy
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
@@ -85,12 +85,12 @@ func TestUnknownFieldsAreRefusedWithASuggestion(t *testing.T) {
 				"restartPolicyRules[1].delay.maxx: unknown field: did you mean max?",
 				"restartPolicyRules[1].windows: unknown field: did you mean window?",
 			}},
-		{&backoff.ExitPolicy{}, `{"restartPolcy": "Never", "restartPolicyRule": [], "maxFailure": 3, "delay": {"max": 5}}`,
+		{&backoff.ExitPolicy{}, `{"restartPolcy": "Never", "restartPolicyRule": [], "retires": 3, "delay": {"max": 5}}`,
 			[]string{
 				`delay.max: invalid value 5: must be a duration in quotes, such as "90s"`,
-				"maxFailure: unknown field: did you mean maxFailures?",
 				"restartPolcy: unknown field: did you mean restartPolicy?",
 				"restartPolicyRule: unknown field: did you mean restartPolicyRules?",
+				"retires: unknown field: did you mean retries?",
 			}},
 		{&backoff.ExitPolicy{}, `{"args": [], "command": [], "env": [], "envFrom": [], "image": "", "imagePullPolicy": "", "lifecycle": {}, "livenessProbe": {}, "name": "",
 			"ports": [], "readinessProbe": {}, "resizePolicy": [], "resources": {}, "securityContext": {}, "startupProbe": {}, "stdin": true, "stdinOnce": true,

@@ -185,7 +185,7 @@ func TestValidityIsThatOfValidate(t *testing.T) {
 			p.Limit, p.Window = rapid.IntRange(-1, 2000).Draw(t, "limit"), bad.Draw(t, "window")
 		}
 		if sometimes("failures?") {
-			p.MaxFailures, p.GiveUpFor = rapid.IntRange(-1, 2).Draw(t, "max"), bad.Draw(t, "give up")
+			p.Retries, p.GiveUpFor = rapid.IntRange(-1, 2).Draw(t, "max"), bad.Draw(t, "give up")
 		}
 		if sometimes("curve?") {
 			p.Delay = &backoff.Policy{Initial: bad.Draw(t, "initial"), Max: bad.Draw(t, "max delay")}

@@ -52,7 +52,7 @@ func (p *ExitPolicy) validate(errs *field.Errors) {
 	}
 	validateCurve(errs, "delay", p.Delay)
 	validateLimit(errs, "", p.Limit, p.Window)
-	errs.Check(p.MaxFailures >= 0, "maxFailures", p.MaxFailures, ">= 0 (0 means no limit)")
+	errs.Check(p.Retries >= 0, "retries", p.Retries, ">= 0 (0 means no limit)")
 	errs.Check(p.GiveUpFor >= 0, "giveUpFor", p.GiveUpFor, ">= 0 (0 means until forgiven)")
 }
 
@@ -87,7 +87,7 @@ func validateLimit(errs *field.Errors, path string, limit int, window time.Durat
 
 // valid is Validate() == nil without allocating.
 func (p *ExitPolicy) valid() bool {
-	if len(p.Rules) > maxRules || !p.RestartPolicy.valid() || p.MaxFailures < 0 || p.GiveUpFor < 0 ||
+	if len(p.Rules) > maxRules || !p.RestartPolicy.valid() || p.Retries < 0 || p.GiveUpFor < 0 ||
 		p.Delay != nil && !p.Delay.valid() || !validLimit(p.Limit, p.Window) {
 		return false
 	}

@@ -197,7 +197,7 @@ func (s *State) decide(p *ExitPolicy, e *Exit, now time.Time, draw float64) {
 // it. A rule with a limit of its own does not count toward the policy's.
 func (s *State) withinLimits(p *ExitPolicy, r *Rule, own *RuleCounts, now time.Time) bool {
 	switch {
-	case s.LimitReached, p.MaxFailures > 0 && s.Failures > p.MaxFailures:
+	case s.LimitReached, p.Retries > 0 && s.Failures > p.Retries:
 		return false
 	case r != nil && r.Limit > 0:
 		return allow(&own.Restarts, &own.Recent, r.Limit, r.Window, now)
@@ -306,13 +306,14 @@ func (s *State) countsOf(rule int, name string) *RuleCounts {
 	return &s.Rules[len(s.Rules)-1]
 }
 
-// never is the wait of something that no passing of time lets start.
-const never = time.Duration(math.MaxInt64)
+// Forever is the wait of something that no passing of time lets start. It is the largest
+// duration.
+const Forever = time.Duration(math.MaxInt64)
 
 // CanStart reports whether the thing may start at now. If not, wait is how long until it
-// may, or the largest duration if only another exit or Forgive can change the answer. A
-// nil p is the zero ExitPolicy; p should be the one that decided, because its delays bound
-// the wait.
+// may, or Forever if only another exit, Lost or Forgive can change the answer. A nil p is
+// the zero ExitPolicy; p should be the one that decided, because its delays bound the
+// wait.
 //
 // Each decision allows one start, which Started uses up. So a mistake in telling exits
 // apart becomes a stop that can be seen, and not a loop without a delay. Before the first
@@ -326,7 +327,7 @@ func (s *State) CanStart(p *ExitPolicy, now time.Time) (ok bool, wait time.Durat
 
 func (s *State) canStart(bound time.Duration, now time.Time) (ok bool, wait time.Duration) {
 	if !s.StartedAt.IsZero() || s.Action == ActionStop || s.Action == ActionGiveUp && s.NotBefore.IsZero() {
-		return false, never
+		return false, Forever
 	}
 	wait = s.rest(bound, now)
 	return wait == 0, wait
@@ -343,20 +344,28 @@ func (s *State) rest(bound time.Duration, now time.Time) time.Duration {
 
 // Started says that the thing has started, or is about to, at the given time, and uses up
 // the start that the last decision allows. It reports whether the start was still unused.
-// A time before the end of the last run, which includes zero, counts as that end.
+// A time before the end of the last run, which includes zero, counts as that end. A second
+// call with a later time corrects when the run began, for instance because starting took
+// long.
 //
 // Store the State before the start, and a crash between the two loses the start: it
 // happens at most once. Store it after the start, and a crash repeats it: it happens at
-// least once.
+// least once. Where runs end together with the program that decides, call Lost after
+// loading.
 func (s *State) Started(at time.Time) bool {
-	if !s.StartedAt.IsZero() {
-		return false
-	}
-	if s.StartedAt = later(known(at), s.From); s.StartedAt.IsZero() {
+	unused := s.StartedAt.IsZero()
+	s.StartedAt = later(s.StartedAt, later(known(at), s.From))
+	if s.StartedAt.IsZero() {
 		s.StartedAt = time.Unix(0, 0) // some time before the first exit
 	}
-	return true
+	return unused
 }
+
+// Lost says that the run which Started announced is gone, and that nobody saw its exit: the
+// program that ran it has crashed, or the machine. It is no failure, and CanStart allows
+// the start again. Lost is a no-op if nothing was started. Where exits can still be found
+// out, as those of containers, report them instead.
+func (s *State) Lost() { s.StartedAt = time.Time{} }
 
 // Healthy says that the run which Started announced has gone on until the given time. Once
 // the run is longer than ResetAfter, counts and limits start over, as they would at its
@@ -391,7 +400,7 @@ func (s *State) RestartNow(now time.Time) bool {
 	if !s.Action.restarts() || !s.StartedAt.IsZero() {
 		return false
 	}
-	if s.rest(never, now) > 0 {
+	if s.rest(Forever, now) > 0 {
 		s.startAt(now)
 	}
 	return true

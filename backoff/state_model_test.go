@@ -145,7 +145,7 @@ func (m *model) exited(e backoff.Exit, now time.Time) backoff.Decision {
 		case p.Limit > 0:
 			used = m.restarts(func(e event) bool { return !limitOfRule(e) }, p.Delay.ResetThreshold(), p.Window, now)
 		}
-		last.byLimit = m.latched() || p.MaxFailures > 0 && m.failures()+1 > p.MaxFailures || limit > 0 && used >= limit
+		last.byLimit = m.latched() || p.Retries > 0 && m.failures()+1 > p.Retries || limit > 0 && used >= limit
 	}
 	last.counted = counted
 	d.Failures = m.failures()
@@ -226,7 +226,7 @@ func (h *history) policy() backoff.ExitPolicy {
 	p := backoff.ExitPolicy{
 		RestartPolicy: pick(h, backoff.RestartPolicyAlways, backoff.RestartPolicyAlways, backoff.RestartPolicyOnFailure),
 		Delay:         &backoff.Policy{Initial: 10 * second, Max: 80 * second, FreeFailures: h.random.IntN(2)},
-		MaxFailures:   pick(h, 0, 0, 3, 5),
+		Retries:       pick(h, 0, 0, 3, 5),
 		GiveUpFor:     pick(h, 0, minute, 36*time.Hour),
 	}
 	if h.chance(2) {
@@ -377,13 +377,25 @@ func (h *history) start() {
 	if !h.state.Started(now) {
 		h.fatalf("the start was used up before")
 	}
+	if h.chance(8) { // the run ends with the program, and starts again
+		if h.state.Lost(); !allowed(h) {
+			h.fatalf("a lost run does not start again: %s", mustJSON(h.t, h.state))
+		}
+		h.state.Started(now)
+		h.seen["lost"]++
+	}
 	if h.model.started = h.state.StartedAt; h.state.Started(now) {
 		h.fatalf("the start was given twice")
 	}
 	h.seen["started"]++
 }
 
-const forever = time.Duration(1<<63 - 1)
+func allowed(h *history) bool {
+	ok, _ := h.state.CanStart(&h.model.policy, h.clock.Now())
+	return ok
+}
+
+const forever = backoff.Forever
 
 // reload stores the state, and loads it into another process.
 func (h *history) reload() {

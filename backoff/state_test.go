@@ -129,18 +129,43 @@ func TestStartedTellsTheLengthOfTheRun(t *testing.T) {
 			t.Errorf("ran %v: %+v, want %d failures", ran, d, failures)
 		}
 	}
-	// A time before the end of the last run counts as that end.
+	// A time before the end of the last run counts as that end, and a later one corrects it.
 	l := newLife(t, backoff.ExitPolicy{})
 	l.crash(0)
-	l.state.Started(time.Time{})
-	if !l.state.StartedAt.Equal(t0) {
-		t.Errorf("started at %v", l.state.StartedAt)
+	for i, at := range []time.Time{{}, t0.Add(-minute), t0.Add(minute), t0} {
+		if used := !l.state.Started(at); used != (i > 0) {
+			t.Errorf("call %d: used: %t", i, used)
+		}
+		if want := t0.Add(map[bool]time.Duration{true: minute}[i >= 2]); !l.state.StartedAt.Equal(want) {
+			t.Errorf("call %d: started at %v, want %v", i, l.state.StartedAt, want)
+		}
+	}
+}
+
+// A run that ended with the program that ran it is no failure, and starts again.
+func TestLostRunStartsAgain(t *testing.T) {
+	l := newLife(t, backoff.ExitPolicy{})
+	l.state.Lost() // nothing runs
+	l.canStart("before the first start", 0)
+	l.state.Started(l.now)
+	l.state.Lost()
+	l.canStart("the first run is lost", 0)
+	l.crash(0)
+	l.canStart("it waits", 10*second)
+	l.pass(10 * second)
+	l.state.Started(l.now)
+	l.canStart("it runs", -1)
+	l.pass(time.Hour)
+	l.state.Lost()
+	l.canStart("the second run is lost", 0)
+	if d := l.crash(0); !decided(d, restart, 2, 20*second) {
+		t.Errorf("%+v", d)
 	}
 }
 
 // A program that polls sees that something still runs, and no exit.
 func TestHealthyStartsCountsOver(t *testing.T) {
-	l := newLife(t, backoff.ExitPolicy{MaxFailures: 2})
+	l := newLife(t, backoff.ExitPolicy{Retries: 2})
 	for range 2 {
 		l.crash(0)
 	}
@@ -200,8 +225,8 @@ func TestLimitWithoutAWindow(t *testing.T) {
 }
 
 // At most n failures in a row.
-func TestMaxFailures(t *testing.T) {
-	l := newLife(t, backoff.ExitPolicy{MaxFailures: 3})
+func TestRetries(t *testing.T) {
+	l := newLife(t, backoff.ExitPolicy{Retries: 3})
 	var got []backoff.Action
 	for _, ran := range []time.Duration{0, 0, 161 * second, 0, 0, 0} {
 		got = append(got, l.crash(ran).Action)
@@ -216,7 +241,7 @@ func TestMaxFailures(t *testing.T) {
 // forgotten.
 func TestGiveUpEnds(t *testing.T) {
 	limits := map[string]backoff.ExitPolicy{
-		"in a row":         {MaxFailures: 2},
+		"in a row":         {Retries: 2},
 		"in a window":      {Limit: 2, Window: minute},
 		"without a window": {Limit: 2},
 		"of a rule":        {Rules: []backoff.Rule{{Action: restart, MinFailures: 1, Limit: 2, Window: minute}}},
@@ -295,8 +320,13 @@ func TestOnlyForgiveEndsTheGiveUpOfARule(t *testing.T) {
 		t.Errorf("the same exit was decided anew: %+v", d)
 	}
 	l.state.Started(l.now)
+	since := l.state.NotBefore
+	l.pass(minute)
 	l.state.Forgive(l.now) // it runs, so there is no other start
 	l.canStart("running", -1)
+	if !l.state.NotBefore.Equal(since) {
+		t.Errorf("forgiven while it runs: %+v", l.state)
+	}
 	if d := l.crash(0); !decided(d, restart, 1, 10*second) {
 		t.Errorf("%+v", d)
 	}
@@ -357,7 +387,7 @@ func TestInvalidPolicyDecidesNothing(t *testing.T) {
 		"unknown action":   {Rules: []backoff.Rule{{Action: "Reboot", MinFailures: 1}}},
 		"limits":           {Limit: -1},
 		"window":           {Window: second},
-		"max failures":     {MaxFailures: -1},
+		"max failures":     {Retries: -1},
 		"give up":          {GiveUpFor: -1},
 		"uncounted limits": {Rules: []backoff.Rule{{Action: restart, MinFailures: 1, Uncounted: true, Limit: 1}}},
 	} {
@@ -473,6 +503,16 @@ func TestExitsWithoutRunWhileAClockIsWrong(t *testing.T) {
 	if d := l.exit(backoff.Exit{Code: 1, Finished: at(-52)}); d.New {
 		t.Errorf("an old one: %+v", d)
 	}
+	l = newLife(t, backoff.ExitPolicy{})
+	l.pass(time.Hour)
+	l.exit(backoff.Exit{Code: 1, Finished: at(0)}) // reported an hour late
+	if d := l.exit(backoff.Exit{Code: 1, Finished: at(-1)}); d.New {
+		t.Errorf("an old one: %+v", d)
+	}
+	l.pass(-minute)
+	if d := l.exit(backoff.Exit{Code: 1, Finished: at(-1)}); !d.New {
+		t.Errorf("the clock was set back since that report: %+v", d)
+	}
 }
 
 // RetryAfter makes a delay longer, up to the Max of its curve, and never shorter.
@@ -503,7 +543,7 @@ func TestDrawIsForJitter(t *testing.T) {
 
 // RestartNow ends the wait of a restart, and of nothing else.
 func TestRestartNow(t *testing.T) {
-	l := newLife(t, backoff.ExitPolicy{MaxFailures: 1, GiveUpFor: minute})
+	l := newLife(t, backoff.ExitPolicy{Retries: 1, GiveUpFor: minute})
 	if l.state.RestartNow(l.now) {
 		t.Error("before the first exit")
 	}

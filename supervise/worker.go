@@ -109,7 +109,7 @@ func (s *Supervisor) wait(w *worker) {
 func (s *Supervisor) end(w *worker) {
 	s.mu.Lock()
 	if w.failure != nil {
-		if len(s.failures) < maxFailures {
+		if len(s.failures) < retries {
 			s.failures = append(s.failures, w.failure)
 		} else {
 			s.dropped++

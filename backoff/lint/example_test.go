@@ -8,16 +8,29 @@ import (
 	"github.com/restartkit/restart/backoff/lint"
 )
 
-// On the kubelet's curve, six restarts take more than five minutes, so a limit of five
-// per minute is never used up. Exit code 3 matches the first rule already.
+// Under the kubelet's curve, six restarts take more than five minutes, so a limit of five
+// per minute is never used up. The first rule decides on exit code 3, too.
 func ExampleCheck() {
-	policy := backoff.ExitPolicy{Rules: backoff.Rules{
-		{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn, Values: []int32{42}}, Limit: 5, Window: time.Minute},
-		{Action: backoff.ActionGiveUp, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{3}}},
-	}}
-	for _, f := range lint.Check(policy, backoff.CrashLoop()) {
-		fmt.Println(f.Kind, f.Field)
-		fmt.Println(f.Text)
+	curve := backoff.CrashLoop()
+	policy := backoff.ExitPolicy{
+		RestartPolicy: backoff.RestartPolicyNever,
+		Rules: []backoff.Rule{
+			{
+				Action:    backoff.ActionRestart,
+				ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn, Values: []int32{42}},
+				Limit:     5,
+				Window:    time.Minute,
+			},
+			{
+				Action:    backoff.ActionGiveUp,
+				ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{3}},
+			},
+		},
+		Delay: &curve,
+	}
+	for _, finding := range lint.Check(policy) {
+		fmt.Println(finding.Kind, finding.Field)
+		fmt.Println(finding.Text)
 	}
 	// Output:
 	// limit-never-hit restartPolicyRules[0].limit

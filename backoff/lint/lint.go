@@ -1,11 +1,11 @@
-// Package lint finds likely mistakes in valid restart rules, such as rules that no exit
-// reaches. It covers KEP-5307, KEP-5532 and the additions of package backoff.
+// Package lint finds likely mistakes in a valid [backoff.ExitPolicy], such as a rule
+// that never decides because an earlier one does, a limit that is never used up, or a
+// restart that can repeat without any delay.
 package lint
 
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/restartkit/restart/backoff"
 )
@@ -13,7 +13,7 @@ import (
 // Finding is a likely mistake in a policy.
 type Finding struct {
 	Kind  Kind
-	Rule  int    // index of the rule
+	Rule  int    // index of the rule, or -1 for the policy's own fields
 	Field string // path of the field, as in field.Error
 	Text  string // one sentence stating the effect and a remedy
 }
@@ -26,116 +26,210 @@ type Kind string
 
 // The kinds of findings.
 const (
-	KindUnreachable    Kind = "unreachable"     // a rule that decides on no exit
-	KindLimitNeverHit  Kind = "limit-never-hit" // a limit that cannot be used up within its window
-	KindDelayTooLong   Kind = "delay-too-long"  // delays so long that no window holds two restarts
-	KindImpossibleCode Kind = "impossible-code" // exit codes that no process on Linux has
+	KindUnreachable    Kind = "unreachable"       // a rule that decides on no exit
+	KindNoEffect       Kind = "no-effect"         // a rule or field that changes no decision
+	KindLimitNeverHit  Kind = "limit-never-hit"   // a limit that cannot be used up
+	KindDelayTooLong   Kind = "delay-too-long"    // delays so long that no window holds two restarts
+	KindHotLoop        Kind = "hot-loop"          // restarts that can repeat without any delay or limit
+	KindGiveUpTooShort Kind = "give-up-too-short" // a give-up that ends sooner than the delay before it
+	KindUnusualCode    Kind = "unusual-code"      // exit codes that no process on Linux has
 )
 
-// Limits of a valid policy.
-const (
-	mostRules = 20
-	mostLimit = 1000 // restarts of a limit within a window
-)
-
-// Check returns the likely mistakes in a valid policy, in the order of its rules. curve
-// is the Restarter's valid policy, for rules without a Delay.
+// Check returns the likely mistakes in a policy, in the order of its rules and then of
+// its own fields. A policy that Validate rejects has none.
 //
-// Check finds exactly the rules that decide on no exit, considering every code, reason,
-// signal, run length and history. It skips rules whose conditions can be met together
-// in thousands of ways, as in a policy made to be hard.
+// Check takes every field as it is. If a Restarter will replace fields that are zero,
+// set them before, above all Delay, because nil means CrashLoop.
 //
-// A reported limit is never used up if every exit is reported when it happens,
-// RestartNow does not cut waits short, and the clock is not set. Check assumes the
-// rule's delays, the shortest runs that reach it, and no time for other rules between
-// its restarts, so it may miss a limit. It ignores rules after the first 20 and limits
-// above 1000 within a window, which Validate rejects.
-func Check(c backoff.ExitPolicy, curve backoff.Policy) []Finding {
-	rules := c.Rules[:min(len(c.Rules), mostRules)]
-	var findings []Finding
-	s := newSpace(rules, curve)
-	for i := range rules {
-		path := fmt.Sprintf("restartPolicyRules[%d]", i)
-		add := func(kind Kind, field, format string, args ...any) {
-			findings = append(findings, Finding{kind, i, path + field, fmt.Sprintf(format, args...)})
-		}
-		if codes := impossibleCodes(rules[i].ExitCodes); len(codes) > 0 {
-			add(KindImpossibleCode, ".exitCodes.values", "no process on Linux ends with %s; remove them", strings.Join(codes, ", "))
-		}
-		if why := s.unreachable(i); why != "" {
-			add(KindUnreachable, "", "%s", why)
-			continue
-		}
-		if r := &rules[i]; r.Limit > 0 && r.Limit <= mostLimit && r.Window > 0 {
-			one := s.fastest(i, curve, 1)
-			if all := s.fastest(i, curve, r.Limit); one >= r.Window {
-				add(KindDelayTooLong, ".window", "restarts are at least %v apart, so the limit of %d is never used up in %v; make the window longer", one, r.Limit, r.Window)
-			} else if all >= r.Window {
-				add(KindLimitNeverHit, ".limit", "restarts 1 and %d would be at least %v apart, so the limit of %d is never used up in %v; lower it, or make the window longer", r.Limit+1, all, r.Limit, r.Window)
-			}
-		}
+// Check reports only what no sequence of exits can disprove, and so it misses some
+// mistakes. It compares each rule with one earlier rule at a time, and does not see that
+// two of them together leave nothing to a third. It takes the shortest runs and delays
+// for those between two restarts.
+//
+// It assumes that decisions are followed: nothing starts before CanStart allows it or
+// long after, RestartNow does not cut waits short, every exit is reported when it
+// happens, and no clock is set. It also assumes that an exit with a code of 128+n has
+// either no Signal or the signal n, for n from 1 to 64.
+func Check(p backoff.ExitPolicy) []Finding {
+	if p.Validate() != nil {
+		return nil
 	}
-	return findings
+	c := newChecker(&p)
+	for i := range p.Rules {
+		c.checkRule(i)
+	}
+	c.checkPolicy()
+	return c.findings
 }
 
-// impossibleCodes returns the listed codes outside 0 to 255.
-func impossibleCodes(codes *backoff.ExitCodes) (texts []string) {
-	if codes == nil || codes.Operator != backoff.OperatorIn {
+// checker looks for mistakes in one valid policy.
+type checker struct {
+	policy *backoff.ExitPolicy
+	curve  backoff.Policy // of the policy
+	rules  []exits        // that meet the conditions of each rule
+	dead   []string       // by rule: why it decides on no exit, or ""
+
+	// sources are the rules that can restart after an exit that counts as a failure. One
+	// without conditions stands for the restart policy.
+	sources []*backoff.Rule
+
+	findings []Finding
+}
+
+func newChecker(p *backoff.ExitPolicy) *checker {
+	c := &checker{policy: p, curve: backoff.CrashLoop()}
+	if p.Delay != nil {
+		c.curve = *p.Delay
+	}
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		e := exitsOf(r, c.curve)
+		dead := e.empty(r)
+		if j := c.hiding(&e); dead == "" && j >= 0 {
+			dead = fmt.Sprintf("rule %s decides on every exit that this rule matches; remove this rule, or move it up", c.nameOf(j))
+		}
+		c.rules, c.dead = append(c.rules, e), append(c.dead, dead)
+		if dead == "" && counts(r) {
+			c.sources = append(c.sources, r)
+		}
+	}
+	if r := restartRule(p.RestartPolicy); r != nil {
+		if e := exitsOf(r, c.curve); c.hiding(&e) < 0 {
+			c.sources = append(c.sources, r)
+		}
+	}
+	return c
+}
+
+// restartRule returns a rule that does what a restart policy does, or nil if that
+// restarts nothing.
+func restartRule(p backoff.RestartPolicy) *backoff.Rule {
+	switch p {
+	case backoff.RestartPolicyNever:
+		return nil
+	case backoff.RestartPolicyOnFailure:
+		return &backoff.Rule{
+			Action:    backoff.ActionRestart,
+			ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn, Values: []int32{0}},
+		}
+	}
+	return &backoff.Rule{Action: backoff.ActionRestart}
+}
+
+// counts reports whether a rule restarts after exits that count as failures.
+func counts(r *backoff.Rule) bool { return r.Action != backoff.ActionGiveUp && !r.Uncounted }
+
+// hiding returns the first of the rules so far that decides on all of the exits, or -1.
+func (c *checker) hiding(e *exits) int {
+	for j := range c.rules {
+		if c.rules[j].covers(e) {
+			return j
+		}
+	}
+	return -1
+}
+
+// nameOf names a rule in a text.
+func (c *checker) nameOf(i int) string {
+	if name := c.policy.Rules[i].Name; name != "" {
+		return name
+	}
+	return pathOf(i)
+}
+
+// pathOf returns the path of a rule, or "" for the policy.
+func pathOf(i int) string {
+	if i < 0 {
+		return ""
+	}
+	return fmt.Sprintf("restartPolicyRules[%d]", i)
+}
+
+// add adds a finding about a field of a rule, or of the policy if rule is -1. An empty
+// field stands for the rule itself.
+func (c *checker) add(kind Kind, rule int, field, format string, args ...any) {
+	path := pathOf(rule)
+	if path != "" && field != "" {
+		path += "."
+	}
+	c.findings = append(c.findings, Finding{Kind: kind, Rule: rule, Field: path + field, Text: fmt.Sprintf(format, args...)})
+}
+
+// checkRule looks at one rule.
+func (c *checker) checkRule(i int) {
+	r := &c.policy.Rules[i]
+	if codes := unusualCodes(r.ExitCodes); len(codes) > 0 {
+		c.add(KindUnusualCode, i, "exitCodes.values", "exit codes on Linux are 0 to 255, so only Windows can have %s; remove such codes unless this runs there", strings.Join(codes, ", "))
+	}
+	if why := c.dead[i]; why != "" {
+		c.add(KindUnreachable, i, "", "%s", why)
+		return
+	}
+	if !c.checkMinFailures(i) {
+		return
+	}
+	if c.isRedundant(i) {
+		c.add(KindNoEffect, i, "", "the restart policy restarts after each of these exits anyway; remove this rule, or change restartPolicy")
+	}
+	if r.Uncounted && r.Delay == nil && r.RanAtLeast == 0 {
+		c.add(KindHotLoop, i, "uncounted", "each of these exits restarts at once and without a limit, so a program that always ends like this loops without a pause; set delay or ranAtLeast")
+	}
+	if r.Limit > 0 {
+		c.checkLimit(i, []*backoff.Rule{r}, r.Limit, r.Window)
+	}
+}
+
+// checkMinFailures looks at the number of failures that a rule waits for. It reports
+// whether the rule can decide.
+func (c *checker) checkMinFailures(i int) bool {
+	r := &c.policy.Rules[i]
+	most, limit := c.mostFailures()
+	switch {
+	case r.MinFailures <= 1 || most >= r.MinFailures:
+		return true
+	case most == 0:
+		c.add(KindUnreachable, i, "minFailures", "nothing restarts after a first failure, so none is ever number %d in a row; lower minFailures, or add a rule that restarts earlier", r.MinFailures)
+		return false
+	case c.policy.GiveUpFor == 0 && r.MinFailures > most+1:
+		c.add(KindUnreachable, i, "minFailures", "%s of %d gives up at failure %d in a row, so none is ever number %d; lower minFailures", limit, most, most+1, r.MinFailures)
+		return false
+	case counts(r):
+		c.add(KindNoEffect, i, "minFailures", "%s of %d gives up from failure %d in a row on, so this rule never restarts; lower minFailures", limit, most, most+1)
+	}
+	return true
+}
+
+// isRedundant reports whether a rule and all later ones only repeat what the restart
+// policy does. A rule with a name does not, because decisions show the name.
+func (c *checker) isRedundant(i int) bool {
+	restart := restartRule(c.policy.RestartPolicy)
+	if restart == nil {
+		return false
+	}
+	anyway := exitsOf(restart, c.curve)
+	for k := i; k < len(c.rules); k++ {
+		r := &c.policy.Rules[k]
+		isPlain := r.Action == backoff.ActionRestart && r.Name == "" && !r.Uncounted && r.Delay == nil && r.Limit == 0
+		if !isPlain || !anyway.covers(&c.rules[k]) {
+			return false
+		}
+	}
+	return true
+}
+
+// windowsCode is a magnitude from which an exit code is surely meant for Windows, whose
+// own errors, such as 0xC0000005, have large codes.
+const windowsCode = 1 << 16
+
+// unusualCodes returns the listed codes that look like those of Linux but are not.
+func unusualCodes(codes *backoff.ExitCodes) (texts []string) {
+	if codes == nil {
 		return nil
 	}
 	for _, v := range codes.Values {
-		if v < 0 || v > 255 {
+		if (v < 0 || v > 255) && v > -windowsCode && v < windowsCode {
 			texts = append(texts, fmt.Sprint(v))
 		}
 	}
 	return texts
-}
-
-// fastest returns the shortest time from a restart by the rule until that many more can
-// be decided, given the shortest jittered delays and the shortest runs that reach the
-// rule.
-func (s *space) fastest(i int, curve backoff.Policy, restarts int) time.Duration {
-	r := &s.rules[i]
-	if r.Delay != nil && r.Delay.Validate() == nil { // a Restarter uses no other
-		curve = *r.Delay
-	}
-	delay := func(failures int) time.Duration {
-		d := curve.Delay(failures)
-		return d - time.Duration(curve.Jitter*float64(d))
-	}
-	// A run that starts the curve over is longer, and its exit may belong to another
-	// rule. If the rule decides on no shorter run, both are equal.
-	short, over := s.shortest(i, 0), add(curve.ResetThreshold(), 1)
-	over = min(s.shortest(i, over), add(over, short))
-	// times holds the least time so far, by failures in a row. The first restart may be
-	// the first failure.
-	times := []time.Duration{0}
-	for range restarts {
-		next := make([]time.Duration, len(times)+1)
-		for i := range next {
-			next[i] = never
-		}
-		for i, t := range times {
-			t = add(t, delay(i+1))
-			next[i+1] = min(next[i+1], add(t, short))
-			next[0] = min(next[0], add(t, over))
-		}
-		times = next
-	}
-	least := never
-	for _, t := range times {
-		least = min(least, t)
-	}
-	return least
-}
-
-// never is longer than any run or delay.
-const never = time.Duration(1<<63 - 1)
-
-// add returns a+b for a, b >= 0, at most the largest duration.
-func add(a, b time.Duration) time.Duration {
-	if sum := a + b; sum >= a {
-		return sum
-	}
-	return never
 }

@@ -2,458 +2,354 @@ package lint
 
 import (
 	"fmt"
-	"math"
-	"math/bits"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	clocktesting "k8s.io/utils/clock/testing"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/restartkit/restart/backoff"
 )
 
-var curve = backoff.Policy{Initial: time.Second, Max: 4 * time.Second} // starts over after 8s
+// curve starts over after 8s.
+var curve = backoff.Policy{Initial: time.Second, Max: 4 * time.Second}
 
-// worldExits are all exits that rules of the vocabulary below tell apart, with the
-// failures in a row that they can be.
-func worldExits() (exits []backoff.Exit, attempts []int) {
-	begin := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
-	for _, code := range []int32{0, 1, 2, 3, 137, 300} {
-		for _, signal := range []int32{0, 9, 15, 33} {
-			for _, reason := range []string{"", "A", "B"} {
-				for _, ran := range []time.Duration{0, time.Second - 1, time.Second, 8 * time.Second, 8*time.Second + 1, time.Minute} {
-					for n := range 4 {
-						if n > 0 && ran > 8*time.Second {
-							continue // the curve starts over
-						}
-						exits = append(exits, backoff.Exit{Code: code, Signal: signal, Reason: reason, Started: begin, Finished: begin.Add(ran)})
-						attempts = append(attempts, n+1)
-					}
-				}
-			}
-		}
-	}
-	return exits, attempts
+func in(values ...int32) *backoff.ExitCodes {
+	return &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: values}
 }
 
-// vocabulary is a few values of every condition.
-func vocabulary() (rules []backoff.Rule) {
-	in := func(op backoff.Operator, values []int32, ranges ...backoff.CodeRange) *backoff.ExitCodes {
-		return &backoff.ExitCodes{Operator: op, Values: values, Ranges: ranges}
-	}
-	for _, codes := range []*backoff.ExitCodes{nil, in("In", []int32{1}), in("In", []int32{1, 2}), in("NotIn", []int32{1}), in("NotIn", nil), in("In", nil), in("In", nil, backoff.CodeRange{First: 1, Last: 200}), in("Exists", nil)} {
-		for _, r := range []backoff.Rule{{}, {Reasons: []string{"A"}}, {Signals: []string{"SIGKILL"}}, {Signals: []string{"NONE"}}, {RanLessThan: time.Second}, {RanAtLeast: time.Second},
-			{MinFailures: 2}, {MinFailures: 3}, {RanAtLeast: 8*time.Second + 1, MinFailures: 2}} {
-			r.Action, r.ExitCodes = backoff.ActionRestart, codes
-			rules = append(rules, r)
-		}
-	}
-	return append(rules, backoff.Rule{Action: "Reboot", MinFailures: 1}, backoff.Rule{Action: backoff.ActionGiveUp, MinFailures: 1})
+func notIn(values ...int32) *backoff.ExitCodes {
+	return &backoff.ExitCodes{Operator: backoff.OperatorNotIn, Values: values}
 }
 
-// Check reports a rule as unreachable exactly if no exit reaches it, in every policy of
-// two rules of the vocabulary, and of three rules of a part of it.
-func TestUnreachableIsExact(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long, and runs in one goroutine")
-	}
-	exits, attempts := worldExits()
-	words := vocabulary()
-	policies, unreachable := 0, 0
-	check := func(rules ...backoff.Rule) {
-		policies++
-		c := backoff.ExitPolicy{Rules: rules}
-		reached := make([]bool, len(rules))
-		left := len(rules)
-		for k, e := range exits {
-			if _, i := c.DecideExit(e, attempts[k]); i >= 0 && !reached[i] {
-				reached[i] = true
-				if left--; left == 0 {
-					break
-				}
-			}
-		}
-		said := make([]bool, len(rules))
-		for _, f := range Check(c, curve) {
-			if f.Kind == KindUnreachable {
-				said[f.Rule] = true
-				unreachable++
-			}
-		}
-		for i := range rules {
-			if said[i] == reached[i] {
-				t.Fatalf("rule %d of %+v: reached %t, said to be unreachable %t", i, rules, reached[i], said[i])
-			}
-		}
-	}
-	for _, a := range words {
-		check(a)
-		for _, b := range words {
-			check(a, b)
-		}
-	}
-	few := words[9:45:45]
-	for i := 0; i < len(few); i += 2 {
-		for j := 0; j < len(few); j += 3 {
-			for k := 1; k < len(few); k += 2 {
-				check(few[i], few[j], few[k])
-			}
-		}
-	}
-	t.Logf("%d policies, %d unreachable rules, %d exits", policies, unreachable, len(exits))
-	if policies < 5000 || unreachable < 1000 {
-		t.Error("too few")
-	}
+func inRange(first, last int32) *backoff.ExitCodes {
+	return &backoff.ExitCodes{Operator: backoff.OperatorIn, Ranges: []backoff.CodeRange{{First: first, Last: last}}}
 }
 
-// Check reports a limit exactly if no history of a few runs uses it up on a Restarter.
-func TestUnusedLimitsAreExact(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long, and runs in one goroutine")
-	}
-	tried, reported := 0, 0
-	for _, delay := range []*backoff.Policy{nil, {Initial: time.Second, Max: time.Second}, {Initial: time.Second, Max: 8 * time.Second}, {Initial: time.Second, Max: 8 * time.Second, ResetAfter: 1},
-		{Initial: 2 * time.Second, Max: 2 * time.Second, FreeFailures: 2}, {Initial: 10 * time.Second, Max: 10 * time.Second}} {
-		for _, conditions := range []backoff.Rule{{}, {RanAtLeast: 2 * time.Second}, {RanLessThan: 3 * time.Second}, {RanAtLeast: 9 * time.Second}} {
-			for limit := 1; limit <= 3; limit++ {
-				for _, window := range []time.Duration{1, time.Second, 3 * time.Second, 3*time.Second + 1, 4 * time.Second, 7*time.Second + 1, 9 * time.Second, 12 * time.Second, 15 * time.Second, time.Minute} {
-					r := conditions
-					r.Name, r.Action, r.ExitCodes = "r", backoff.ActionRestart, &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{1}}
-					r.Delay, r.Limit, r.Window = delay, limit, window
-					c := backoff.ExitPolicy{Rules: backoff.Rules{r}}
-					said := slices.ContainsFunc(Check(c, curve), func(f Finding) bool { return f.Kind == KindLimitNeverHit || f.Kind == KindDelayTooLong })
-					tried++
-					if said {
-						reported++
-					}
-					if used := usedUp(t, c, limit+2); used == said {
-						t.Fatalf("%+v, delay %+v: used up %t, reported %t", r, delay, used, said)
-					}
-				}
-			}
-		}
-	}
-	t.Logf("%d limits, %d never used up", tried, reported)
-	if reported < 50 || reported > tried-50 {
-		t.Error("too few of either")
-	}
+// restart returns r with the action Restart.
+func restart(r backoff.Rule) backoff.Rule {
+	r.Action = backoff.ActionRestart
+	return r
 }
 
-// An earlier rule that decides on short runs makes a limit as hard to use up as a
-// condition for longer runs. Other earlier rules never make a reported limit usable.
-func TestUnusedLimitsAfterAnotherRule(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long, and runs in one goroutine")
-	}
-	one := func(r backoff.Rule) backoff.Rule {
-		r.Action = backoff.ActionRestart
-		return r
-	}
-	tried, reported := 0, 0
-	for _, first := range []struct {
-		backoff.Rule
-		exact bool // it divides the runs alone, from below
+// giveUp returns r with the action GiveUp.
+func giveUp(r backoff.Rule) backoff.Rule {
+	r.Action = backoff.ActionGiveUp
+	return r
+}
+
+// A later rule is hidden by an earlier one that decides on all of its exits, and by no
+// other.
+func TestHiddenRules(t *testing.T) {
+	const long = 8*time.Second + 1 // starts the failures in a row over
+	for _, tt := range []struct {
+		name          string
+		first, second backoff.Rule
+		hidden        bool
 	}{
-		{one(backoff.Rule{RanLessThan: time.Minute}), true},
-		{one(backoff.Rule{RanLessThan: 2 * time.Second}), true},
-		{one(backoff.Rule{RanLessThan: 2 * time.Second, Delay: &backoff.Policy{Initial: 1, Max: 1}}), true},
-		{one(backoff.Rule{RanAtLeast: 2 * time.Second, Delay: &backoff.Policy{Initial: 1, Max: 1, ResetAfter: 1}}), false},
-		{one(backoff.Rule{RanAtLeast: 9 * time.Second, Delay: &backoff.Policy{Initial: 1, Max: 1, FreeFailures: 9}}), false},
-		{backoff.Rule{Action: backoff.ActionGiveUp, RanLessThan: 3 * time.Second}, true},
-		{one(backoff.Rule{Reasons: []string{"A"}, RanLessThan: time.Minute}), true},
+		{"same codes", backoff.Rule{ExitCodes: in(1, 2)}, backoff.Rule{ExitCodes: in(2, 1)}, true},
+		{"fewer codes", backoff.Rule{ExitCodes: in(1, 2)}, backoff.Rule{ExitCodes: in(2)}, true},
+		{"one more code", backoff.Rule{ExitCodes: in(1, 2)}, backoff.Rule{ExitCodes: in(1, 2, 3)}, false},
+		{"codes in a range", backoff.Rule{ExitCodes: inRange(1, 9)}, backoff.Rule{ExitCodes: in(1, 9)}, true},
+		{"code after a range", backoff.Rule{ExitCodes: inRange(1, 9)}, backoff.Rule{ExitCodes: in(9, 10)}, false},
+		{"range of listed codes", backoff.Rule{ExitCodes: in(4, 3, 5)}, backoff.Rule{ExitCodes: inRange(3, 5)}, true},
+		{"range with a gap", backoff.Rule{ExitCodes: in(3, 5)}, backoff.Rule{ExitCodes: inRange(3, 5)}, false},
+		{"all codes but one", backoff.Rule{ExitCodes: notIn(42)}, backoff.Rule{ExitCodes: in(3)}, true},
+		{"the one code", backoff.Rule{ExitCodes: notIn(42)}, backoff.Rule{ExitCodes: in(3, 42)}, false},
+		{"fewer exceptions", backoff.Rule{ExitCodes: notIn(1)}, backoff.Rule{ExitCodes: notIn(1, 2)}, true},
+		{"more exceptions", backoff.Rule{ExitCodes: notIn(1, 2)}, backoff.Rule{ExitCodes: notIn(1)}, false},
+		{"codes of Windows are possible", backoff.Rule{ExitCodes: inRange(0, 255)}, backoff.Rule{ExitCodes: notIn()}, false},
+		{"every code", backoff.Rule{ExitCodes: notIn()}, backoff.Rule{Reasons: []string{"A"}}, true},
+		{"reasons", backoff.Rule{Reasons: []string{"A", "B"}}, backoff.Rule{Reasons: []string{"B"}, ExitCodes: in(1)}, true},
+		{"one more reason", backoff.Rule{Reasons: []string{"A"}}, backoff.Rule{Reasons: []string{"A", "B"}}, false},
+		{"any reason", backoff.Rule{Reasons: []string{"A"}}, backoff.Rule{ExitCodes: in(1)}, false},
+		{"signals", backoff.Rule{Signals: []string{"SIGTERM", "SIGKILL"}}, backoff.Rule{Signals: []string{"SIGKILL"}}, true},
+		{"one more signal", backoff.Rule{Signals: []string{"SIGKILL"}}, backoff.Rule{Signals: []string{"SIGKILL", "SIGTERM"}}, false},
+		{"any signal", backoff.Rule{Signals: []string{"SIGKILL"}}, backoff.Rule{RanLessThan: time.Second}, false},
+		{"code of a signal", backoff.Rule{Signals: []string{"SIGTERM", "SIGKILL"}}, backoff.Rule{ExitCodes: in(137, 143)}, true},
+		{"first and last signal", backoff.Rule{Signals: []string{"SIGHUP", "SIGRTMAX"}}, backoff.Rule{ExitCodes: in(129, 192)}, true},
+		{"code of no signal", backoff.Rule{Signals: []string{"SIGHUP", "SIGRTMAX"}}, backoff.Rule{ExitCodes: in(128, 129)}, false},
+		{"code after all signals", backoff.Rule{Signals: []string{"SIGHUP", "SIGRTMAX"}}, backoff.Rule{ExitCodes: in(192, 193)}, false},
+		{"code of another signal", backoff.Rule{Signals: []string{"SIGTERM"}}, backoff.Rule{ExitCodes: in(137, 143)}, false},
+		{"one of two codes has the signal", backoff.Rule{Signals: []string{"SIGKILL"}}, backoff.Rule{ExitCodes: in(137, 143), Signals: []string{"SIGKILL", "SIGHUP"}}, true},
+		{"the only code of the two that has the signal", backoff.Rule{ExitCodes: in(137), Signals: []string{"SIGKILL"}}, backoff.Rule{ExitCodes: in(137, 143), Signals: []string{"SIGKILL"}}, true},
+		{"signal whose code may differ", backoff.Rule{ExitCodes: in(137)}, backoff.Rule{Signals: []string{"SIGKILL"}}, false},
+		{"shorter runs", backoff.Rule{RanLessThan: time.Minute}, backoff.Rule{RanLessThan: time.Second}, true},
+		{"longer runs", backoff.Rule{RanAtLeast: time.Second}, backoff.Rule{RanAtLeast: time.Minute}, true},
+		{"one run is as long", backoff.Rule{RanAtLeast: time.Second + 1}, backoff.Rule{RanAtLeast: time.Second}, false},
+		{"runs between", backoff.Rule{RanAtLeast: 1, RanLessThan: 9}, backoff.Rule{RanAtLeast: 2, RanLessThan: 9}, true},
+		{"runs on both sides", backoff.Rule{RanAtLeast: 1, RanLessThan: 9}, backoff.Rule{ExitCodes: in(1)}, false},
+		{"more failures", backoff.Rule{MinFailures: 2}, backoff.Rule{MinFailures: 3}, true},
+		{"fewer failures", backoff.Rule{MinFailures: 3}, backoff.Rule{MinFailures: 2}, false},
+		{"the first failure, as any", backoff.Rule{MinFailures: 1}, backoff.Rule{ExitCodes: in(1)}, true},
+		{"a second failure ran at most 8s", backoff.Rule{RanLessThan: long}, backoff.Rule{MinFailures: 2}, true},
+		{"a first failure may run longer", backoff.Rule{RanLessThan: long}, backoff.Rule{MinFailures: 1}, false},
+		{"one condition more", backoff.Rule{ExitCodes: in(1), Reasons: []string{"A"}}, backoff.Rule{ExitCodes: in(1)}, false},
 	} {
-		for _, delay := range []*backoff.Policy{nil, {Initial: time.Second, Max: time.Second}, {Initial: time.Second, Max: 8 * time.Second, ResetAfter: 1}} {
-			for _, conditions := range []backoff.Rule{{}, {RanAtLeast: time.Second}, {RanLessThan: 3 * time.Second}} {
-				for limit := 1; limit <= 2; limit++ {
-					for _, window := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 9 * time.Second, 90 * time.Second, 3 * time.Minute} {
-						r := one(conditions)
-						r.ExitCodes = &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{1}}
-						r.Delay, r.Limit, r.Window = delay, limit, window
-						c := backoff.ExitPolicy{Rules: backoff.Rules{first.Rule, r}}
-						said, unreachable := false, false
-						for _, f := range Check(c, curve) {
-							said = said || f.Rule == 1 && (f.Kind == KindLimitNeverHit || f.Kind == KindDelayTooLong)
-							unreachable = unreachable || f.Rule == 1 && f.Kind == KindUnreachable
-						}
-						tried++
-						if said {
-							reported++
-						}
-						if used := usedUp(t, c, limit+2); used && (said || unreachable) || first.exact && !used && !said && !unreachable && conditions.RanLessThan == 0 {
-							t.Fatalf("%+v, then %+v, delay %+v: used up %t, reported %t", first.Rule, r, delay, used, said)
-						}
-					}
-				}
+		for _, first := range []backoff.Rule{giveUp(tt.first), restart(tt.first)} {
+			p := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, Rules: []backoff.Rule{first, giveUp(tt.second)}, Delay: &curve}
+			if err := p.Validate(); err != nil {
+				t.Fatalf("%s: %v", tt.name, err)
 			}
-		}
-	}
-	t.Logf("%d limits, %d never used up", tried, reported)
-	if reported < 50 || reported > tried-50 {
-		t.Error("too few of either")
-	}
-}
-
-func TestCheckIgnoresInvalidLimits(t *testing.T) {
-	for limit, want := range map[int]int{mostLimit: 1, mostLimit + 1: 0, math.MaxInt: 0} {
-		c := backoff.ExitPolicy{Rules: backoff.Rules{{Action: backoff.ActionRestart, MinFailures: 1, Limit: limit, Window: 2 * time.Second}}}
-		if f := Check(c, curve); len(f) != want {
-			t.Errorf("%d: %v", limit, f)
+			hidden := slices.ContainsFunc(Check(p), func(f Finding) bool { return f.Kind == KindUnreachable && f.Rule == 1 })
+			if hidden != tt.hidden {
+				t.Errorf("%s: hidden %t", tt.name, hidden)
+			}
 		}
 	}
 }
 
-// A limit without a window counts all restarts and is therefore used up eventually.
-func TestLimitWithoutWindowIsUsedUp(t *testing.T) {
-	c := backoff.ExitPolicy{Rules: backoff.Rules{{Action: backoff.ActionRestart, MinFailures: 1, Limit: 3}}}
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	if f := Check(c, curve); len(f) != 0 {
-		t.Error(f)
+// Policies with their findings. A policy without findings has a near miss that another
+// row reports.
+func TestFindings(t *testing.T) {
+	const never = backoff.RestartPolicyNever
+	fixed := func(d time.Duration) *backoff.Policy { return &backoff.Policy{Initial: d, Max: d} }
+	failed := giveUp(backoff.Rule{ExitCodes: in(3)})
+	limited := restart(backoff.Rule{Name: "limited", ExitCodes: in(1), Limit: 3})
+	for _, tt := range []struct {
+		name   string
+		policy backoff.ExitPolicy
+		want   []string
+	}{
+		{"the zero policy", backoff.ExitPolicy{}, nil},
+		{"an invalid policy", backoff.ExitPolicy{GiveUpFor: time.Minute, Retries: -1}, nil},
+		{"what Kubernetes knows", backoff.ExitPolicy{RestartPolicy: never, Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(42)})}}, nil},
+
+		{"a named rule hides another", backoff.ExitPolicy{Rules: []backoff.Rule{
+			giveUp(backoff.Rule{Name: "bad-config", ExitCodes: in(3, 78)}), failed,
+		}}, []string{
+			"restartPolicyRules[1]: rule bad-config decides on every exit that this rule matches; remove this rule, or move it up (unreachable)",
+		}},
+		{"no code", backoff.ExitPolicy{Rules: []backoff.Rule{giveUp(backoff.Rule{ExitCodes: in()})}}, []string{
+			"restartPolicyRules[0]: exitCodes lists no code, so no exit meets it; list one, or remove the rule (unreachable)",
+		}},
+		{"a long run and two failures", backoff.ExitPolicy{Delay: &curve, Rules: []backoff.Rule{giveUp(backoff.Rule{RanAtLeast: 8*time.Second + 1, MinFailures: 2})}}, []string{
+			"restartPolicyRules[0]: a run of ranAtLeast 8.000000001s starts the failures in a row over, so none is number 2; lower minFailures or ranAtLeast (unreachable)",
+		}},
+		{"the longest run that is not long", backoff.ExitPolicy{Delay: &curve, Rules: []backoff.Rule{giveUp(backoff.Rule{RanAtLeast: 8 * time.Second, MinFailures: 2})}}, nil},
+		{"the code of another signal", backoff.ExitPolicy{Rules: []backoff.Rule{giveUp(backoff.Rule{ExitCodes: in(137, 143), Signals: []string{"SIGSEGV"}})}}, []string{
+			"restartPolicyRules[0]: every exit code stands for a signal that signals does not list, so no exit meets both; remove one of them (unreachable)",
+		}},
+		{"a signal without its code", backoff.ExitPolicy{Rules: []backoff.Rule{giveUp(backoff.Rule{ExitCodes: in(1), Signals: []string{"SIGSEGV"}})}}, nil},
+
+		{"codes outside 0 to 255", backoff.ExitPolicy{Rules: []backoff.Rule{giveUp(backoff.Rule{ExitCodes: in(0, 255, 256, -1, 1<<16-1)})}}, []string{
+			"restartPolicyRules[0].exitCodes.values: exit codes on Linux are 0 to 255, so only Windows can have 256, -1, 65535; remove such codes unless this runs there (unusual-code)",
+		}},
+		{"codes of Windows", backoff.ExitPolicy{Rules: []backoff.Rule{giveUp(backoff.Rule{ExitCodes: in(-1073741819, 1<<16)})}}, nil},
+
+		{"a restart that happens anyway", backoff.ExitPolicy{Rules: []backoff.Rule{failed, restart(backoff.Rule{ExitCodes: in(42)}), restart(backoff.Rule{Reasons: []string{"A"}})}}, []string{
+			"restartPolicyRules[1]: the restart policy restarts after each of these exits anyway; remove this rule, or change restartPolicy (no-effect)",
+			"restartPolicyRules[2]: the restart policy restarts after each of these exits anyway; remove this rule, or change restartPolicy (no-effect)",
+		}},
+		{"a restart before a give-up", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(42)}), giveUp(backoff.Rule{MinFailures: 5})}}, nil},
+		{"a restart with a name", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{Name: "busy", ExitCodes: in(42)})}}, nil},
+		{"a restart with a delay", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(42), Delay: &curve})}}, nil},
+		{"a restart of a success", backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(0)})}}, nil},
+		{"a restart of a failure", backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: notIn(0)})}}, []string{
+			"restartPolicyRules[0]: the restart policy restarts after each of these exits anyway; remove this rule, or change restartPolicy (no-effect)",
+		}},
+
+		{"an uncounted restart at once", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Uncounted: true})}}, []string{
+			"restartPolicyRules[0].uncounted: each of these exits restarts at once and without a limit, so a program that always ends like this loops without a pause; set delay or ranAtLeast (hot-loop)",
+		}},
+		{"an uncounted restart after a delay", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Uncounted: true, Delay: fixed(time.Second)})}}, nil},
+		{"an uncounted restart of a run", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Uncounted: true, RanAtLeast: time.Minute})}}, nil},
+
+		{"more failures than are restarted", backoff.ExitPolicy{Retries: 3, Rules: []backoff.Rule{giveUp(backoff.Rule{MinFailures: 5})}}, []string{
+			"restartPolicyRules[0].minFailures: retries of 3 gives up at failure 4 in a row, so none is ever number 5; lower minFailures (unreachable)",
+		}},
+		{"the failure that gives up", backoff.ExitPolicy{Retries: 3, Rules: []backoff.Rule{giveUp(backoff.Rule{MinFailures: 4})}}, nil},
+		{"failures after a give-up that ends", backoff.ExitPolicy{Retries: 3, GiveUpFor: time.Hour, Rules: []backoff.Rule{giveUp(backoff.Rule{MinFailures: 5})}}, nil},
+		{"a restart of the failure that gives up", backoff.ExitPolicy{Retries: 3, Rules: []backoff.Rule{restart(backoff.Rule{MinFailures: 4, Delay: &curve})}}, []string{
+			"restartPolicyRules[0].minFailures: retries of 3 gives up from failure 4 in a row on, so this rule never restarts; lower minFailures (no-effect)",
+		}},
+		{"a restart after a give-up that ends", backoff.ExitPolicy{Retries: 3, GiveUpFor: time.Hour, Rules: []backoff.Rule{restart(backoff.Rule{MinFailures: 9, Delay: &curve})}}, []string{
+			"restartPolicyRules[0].minFailures: retries of 3 gives up from failure 4 in a row on, so this rule never restarts; lower minFailures (no-effect)",
+		}},
+		{"a restart of the last failure", backoff.ExitPolicy{Retries: 3, Rules: []backoff.Rule{restart(backoff.Rule{MinFailures: 3, Delay: &curve})}}, nil},
+		{"an uncounted restart of the failure that gives up", backoff.ExitPolicy{Retries: 3, Rules: []backoff.Rule{restart(backoff.Rule{MinFailures: 4, Uncounted: true, Delay: &curve})}}, nil},
+		{"the limit as the number of failures", backoff.ExitPolicy{Limit: 3, Rules: []backoff.Rule{giveUp(backoff.Rule{MinFailures: 5})}}, []string{
+			"restartPolicyRules[0].minFailures: limit of 3 gives up at failure 4 in a row, so none is ever number 5; lower minFailures (unreachable)",
+		}},
+		{"a limit that a rule does not share", backoff.ExitPolicy{Limit: 3, Rules: []backoff.Rule{limited, giveUp(backoff.Rule{MinFailures: 5})}}, nil},
+		{"a limit with a window", backoff.ExitPolicy{Limit: 3, Window: time.Hour, Rules: []backoff.Rule{giveUp(backoff.Rule{MinFailures: 5})}}, nil},
+		{"a second failure without a restart", backoff.ExitPolicy{RestartPolicy: never, Rules: []backoff.Rule{restart(backoff.Rule{MinFailures: 2})}}, []string{
+			"restartPolicyRules[0].minFailures: nothing restarts after a first failure, so none is ever number 2 in a row; lower minFailures, or add a rule that restarts earlier (unreachable)",
+		}},
+		{"a second failure after a rule", backoff.ExitPolicy{RestartPolicy: never, Rules: []backoff.Rule{giveUp(backoff.Rule{MinFailures: 2}), restart(backoff.Rule{ExitCodes: in(1)})}}, nil},
+
+		{"delays as long as the window", backoff.ExitPolicy{Rules: []backoff.Rule{
+			restart(backoff.Rule{ExitCodes: in(1), Delay: fixed(time.Minute), Limit: 2, Window: time.Minute}),
+		}}, []string{
+			"restartPolicyRules[0].window: restarts are at least 1m0s apart, so the limit of 2 is never used up in 1m0s; make the window longer (delay-too-long)",
+		}},
+		{"delays within the window", backoff.ExitPolicy{Rules: []backoff.Rule{
+			restart(backoff.Rule{ExitCodes: in(1), Delay: fixed(time.Minute), Limit: 2, Window: 2 * time.Minute}),
+		}}, []string{
+			"restartPolicyRules[0].limit: restarts 1 and 3 would be at least 2m0s apart, so the limit of 2 is never used up in 2m0s; lower it, or make the window longer (limit-never-hit)",
+		}},
+		{"a window that is just long enough", backoff.ExitPolicy{Rules: []backoff.Rule{
+			restart(backoff.Rule{ExitCodes: in(1), Delay: fixed(time.Minute), Limit: 2, Window: 2*time.Minute + 1}),
+		}}, nil},
+		{"jitter", backoff.ExitPolicy{Rules: []backoff.Rule{
+			restart(backoff.Rule{ExitCodes: in(1), Delay: &backoff.Policy{Initial: time.Minute, Max: time.Minute, Jitter: 0.5}, Limit: 2, Window: time.Minute + 1}),
+		}}, nil},
+		{"runs as long as the window", backoff.ExitPolicy{Rules: []backoff.Rule{
+			restart(backoff.Rule{RanAtLeast: time.Minute, Limit: 1, Window: time.Minute}),
+		}}, []string{
+			"restartPolicyRules[0].window: restarts are at least 1m10s apart, so the limit of 1 is never used up in 1m0s; make the window longer (delay-too-long)",
+		}},
+		{"delays from the third failure on", backoff.ExitPolicy{Delay: &curve, Rules: []backoff.Rule{
+			restart(backoff.Rule{MinFailures: 3, Limit: 2, Window: 8 * time.Second}),
+		}}, []string{
+			"restartPolicyRules[0].limit: restarts 1 and 3 would be at least 8s apart, so the limit of 2 is never used up in 8s; lower it, or make the window longer (limit-never-hit)",
+		}},
+		{"long runs are faster than long delays", backoff.ExitPolicy{Rules: []backoff.Rule{
+			restart(backoff.Rule{ExitCodes: in(1), Delay: &backoff.Policy{Initial: time.Second, Max: time.Hour, Factor: 60, ResetAfter: time.Second}, Limit: 3, Window: 5 * time.Second}),
+		}}, []string{
+			"restartPolicyRules[0].limit: restarts 1 and 4 would be at least 5.000000002s apart, so the limit of 3 is never used up in 5s; lower it, or make the window longer (limit-never-hit)",
+		}},
+		{"the policy's limit", backoff.ExitPolicy{Limit: 5, Window: time.Minute}, []string{
+			"limit: restarts 1 and 6 would be at least 5m10s apart, so the limit of 5 is never used up in 1m0s; lower it, or make the window longer (limit-never-hit)",
+		}},
+		{"the policy's window", backoff.ExitPolicy{Limit: 1, Window: 10 * time.Second}, []string{
+			"window: restarts are at least 10s apart, so the limit of 1 is never used up in 10s; make the window longer (delay-too-long)",
+		}},
+		{"the policy's limit and two curves", backoff.ExitPolicy{Delay: &curve, Limit: 4, Window: 7 * time.Second, Rules: []backoff.Rule{
+			restart(backoff.Rule{ExitCodes: in(1), Delay: &curve}), // 1s, 1s, 2s, 2s
+		}}, nil},
+		{"the policy's limit and two curves in a shorter window", backoff.ExitPolicy{Delay: &curve, Limit: 4, Window: 6 * time.Second, Rules: []backoff.Rule{
+			restart(backoff.Rule{ExitCodes: in(1), Delay: &curve}),
+		}}, []string{
+			"limit: restarts 1 and 5 would be at least 6s apart, so the limit of 4 is never used up in 6s; lower it, or make the window longer (limit-never-hit)",
+		}},
+		{"a rule with a limit of its own does not count", backoff.ExitPolicy{Delay: &curve, Limit: 2, Window: 3 * time.Second, Rules: []backoff.Rule{
+			restart(backoff.Rule{ExitCodes: in(1), Delay: &curve, Limit: 3}),
+		}}, []string{
+			"limit: restarts 1 and 3 would be at least 3s apart, so the limit of 2 is never used up in 3s; lower it, or make the window longer (limit-never-hit)",
+		}},
+		{"the policy's limit and rules for few and many failures", backoff.ExitPolicy{RestartPolicy: never, Delay: &curve, Limit: 2, Window: 8 * time.Second, Rules: []backoff.Rule{
+			restart(backoff.Rule{ExitCodes: in(1)}), restart(backoff.Rule{ExitCodes: in(2), MinFailures: 3}),
+		}}, nil},
+
+		{"a limit above retries", backoff.ExitPolicy{Limit: 6, Retries: 5, Rules: []backoff.Rule{
+			restart(backoff.Rule{ExitCodes: in(1), Limit: 7}),
+		}}, []string{
+			"restartPolicyRules[0].limit: retries gives up after 5 failures in a row, so the limit of 7 is never used up; lower it, or remove it (limit-never-hit)",
+			"limit: retries gives up after 5 failures in a row, so the limit of 6 is never used up; lower it, or remove it (limit-never-hit)",
+		}},
+		{"a limit of as many", backoff.ExitPolicy{Limit: 5, Retries: 5}, nil},
+		{"a limit that starts over later", backoff.ExitPolicy{Delay: &curve, Retries: 5, Rules: []backoff.Rule{
+			restart(backoff.Rule{ExitCodes: in(1), Delay: &backoff.Policy{Initial: time.Second, Max: time.Minute}, Limit: 7}),
+		}}, nil},
+		{"retries above the limit", backoff.ExitPolicy{Limit: 5, Retries: 6}, []string{
+			"retries: the limit of 5 is always used up before 6 failures in a row; lower retries, or remove it (limit-never-hit)",
+		}},
+		{"retries above the limit of a day", backoff.ExitPolicy{Limit: 5, Window: 24 * time.Hour, Retries: 6}, []string{
+			"retries: the limit of 5 is always used up before 6 failures in a row; lower retries, or remove it (limit-never-hit)",
+		}},
+		{"retries with slow failures", backoff.ExitPolicy{Limit: 5, Window: 5 * 15 * time.Minute, Retries: 6}, nil},
+		{"retries with pauses", backoff.ExitPolicy{Limit: 5, Window: 24 * time.Hour, Retries: 6, Rules: []backoff.Rule{
+			restart(backoff.Rule{ExitCodes: in(75), Uncounted: true, Delay: fixed(time.Hour)}),
+		}}, nil},
+		{"retries with a rule's own limit", backoff.ExitPolicy{Limit: 5, Retries: 6, Rules: []backoff.Rule{limited}}, nil},
+		{"retries asks for long runs", backoff.ExitPolicy{Delay: &curve, Limit: 4, Window: 12 * time.Second, Retries: 2}, []string{
+			"limit: restarts 1 and 5 would be at least 14.000000001s apart with a long run after every 2 failures, because of retries, so the limit of 4 is never used up in 12s; lower it, or make the window longer (limit-never-hit)",
+		}},
+		{"retries and a longer window", backoff.ExitPolicy{Delay: &curve, Limit: 4, Window: 15 * time.Second, Retries: 2}, nil},
+		{"retries starts over before the curve of a rule", backoff.ExitPolicy{Delay: &curve, Retries: 2, Rules: []backoff.Rule{
+			restart(backoff.Rule{ExitCodes: in(1), Delay: &backoff.Policy{Initial: time.Second, Max: time.Second, ResetAfter: time.Minute}, Limit: 4, Window: 13 * time.Second}),
+		}}, nil},
+
+		{"limits that nothing counts toward", backoff.ExitPolicy{RestartPolicy: never, Limit: 3, Retries: 4, GiveUpFor: time.Hour, Rules: []backoff.Rule{failed}}, []string{
+			"limit: no restart counts as a failure, so the limit is never used up; remove it (no-effect)",
+			"retries: no restart counts as a failure, so there are never 4 in a row; remove it (no-effect)",
+		}},
+		{"limits behind a rule for all exits", backoff.ExitPolicy{Limit: 3, Rules: []backoff.Rule{giveUp(backoff.Rule{MinFailures: 1})}}, []string{
+			"limit: no restart counts as a failure, so the limit is never used up; remove it (no-effect)",
+		}},
+		{"limits behind a rule for all failures", backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, Retries: 3, Rules: []backoff.Rule{giveUp(backoff.Rule{ExitCodes: notIn(0)})}}, []string{
+			"retries: no restart counts as a failure, so there are never 3 in a row; remove it (no-effect)",
+		}},
+		{"limits of a rule", backoff.ExitPolicy{RestartPolicy: never, Limit: 3, Rules: []backoff.Rule{limited}}, []string{
+			"limit: every rule that restarts has a limit of its own, and their restarts do not count toward this one; remove it (no-effect)",
+		}},
+		{"a limit that one rule shares", backoff.ExitPolicy{RestartPolicy: never, Limit: 3, Rules: []backoff.Rule{limited, restart(backoff.Rule{ExitCodes: in(2)})}}, nil},
+
+		{"the end of a give-up without a limit", backoff.ExitPolicy{GiveUpFor: time.Hour, Rules: []backoff.Rule{failed}}, []string{
+			"giveUpFor: nothing gives up by a limit, and the action GiveUp of a rule does not end; add a limit, or remove giveUpFor (no-effect)",
+		}},
+		{"the end of a rule's give-up", backoff.ExitPolicy{GiveUpFor: time.Hour, Rules: []backoff.Rule{limited}}, nil},
+		{"a give-up shorter than the delay before it", backoff.ExitPolicy{Retries: 4, GiveUpFor: 79 * time.Second}, []string{
+			"giveUpFor: a give-up ends after 1m19s, but the delay before it is at least 1m20s; make giveUpFor longer (give-up-too-short)",
+		}},
+		{"a give-up as long as the delay before it", backoff.ExitPolicy{Retries: 4, GiveUpFor: 80 * time.Second}, nil},
+		{"a give-up after a curve of a rule", backoff.ExitPolicy{Retries: 4, GiveUpFor: time.Second, Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(1), Delay: fixed(time.Second)})}}, nil},
+		{"a give-up after the limit of a rule", backoff.ExitPolicy{Retries: 4, GiveUpFor: 79 * time.Second, Rules: []backoff.Rule{limited}}, nil},
+		{"a give-up shorter than each delay", backoff.ExitPolicy{Limit: 4, GiveUpFor: 9 * time.Second}, []string{
+			"giveUpFor: a give-up ends after 9s, but the delay before it is at least 10s; make giveUpFor longer (give-up-too-short)",
+		}},
+		{"a give-up as long as the first delay", backoff.ExitPolicy{Limit: 4, GiveUpFor: 10 * time.Second}, nil},
+	} {
+		if err := tt.policy.Validate(); (err != nil) != (tt.name == "an invalid policy") {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		var got []string
+		for _, f := range Check(tt.policy) {
+			got = append(got, f.String())
+			if (f.Rule >= 0) != strings.HasPrefix(f.Field, "restartPolicyRules") {
+				t.Errorf("%s: rule %d, field %s", tt.name, f.Rule, f.Field)
+			}
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
 	}
 }
 
-// Check skips rules after too many earlier ones that can be met together, and remains
-// exact for the others.
-func TestCheckSkipsRulesOfHardPolicies(t *testing.T) {
-	// Each code is missing from the lists of half of the earlier rules, and each reason
-	// from those of another half: no way holds another.
-	c := backoff.ExitPolicy{}
-	for i := range mostRules {
-		r := backoff.Rule{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn}}
-		for k := range 255 {
-			if set := half(k); i == mostRules-1 || set>>i&1 != 0 {
-				r.ExitCodes.Values = append(r.ExitCodes.Values, int32(k))
-			}
-			if set := half(3*k + 1000); i == mostRules-1 || set>>i&1 != 0 {
-				r.Reasons = append(r.Reasons, fmt.Sprint("R", k))
-			}
-		}
-		c.Rules = append(c.Rules, r)
-	}
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	s := newSpace(c.Rules, curve)
-	hard := 0
-	for i := range c.Rules {
-		ways, ok := s.ways(i, s.met)
-		if len(ways) > mostWays {
-			t.Errorf("rule %d: %d ways", i, len(ways))
-		}
-		if !ok {
-			hard++
-			if why := s.unreachable(i); why != "" {
-				t.Errorf("rule %d was not looked through: %s", i, why)
-			}
-			if run := s.shortest(i, 7); run != 7 {
-				t.Errorf("rule %d: %v", i, run)
-			}
-		}
-	}
-	if hard == 0 {
-		t.Error("no rule is hard")
-	}
-	t.Logf("%d hard rules", hard)
-	Check(c, curve)
-}
-
-// half returns the k-th of some sets of nine of the first 19 rules.
-func half(k int) (set rules) {
-	x := uint32(k)*2654435761 + 12345
-	for bits.OnesCount32(uint32(set)) < 9 {
-		x = x*1664525 + 1013904223
-		set |= 1 << ((x >> 16) % 19)
-	}
-	return set
-}
-
-// usedUp reports whether a history of so many runs uses up the limit of the last rule.
-func usedUp(t *testing.T, c backoff.ExitPolicy, runs int) bool {
-	var search func(history []time.Duration) bool
-	last := c.Rules[len(c.Rules)-1]
-	choices := []time.Duration{0, last.RanAtLeast, 1 + 1}
-	over := curve.ResetThreshold() + 1
-	if d := last.Delay; d != nil {
-		over = d.ResetThreshold() + 1
-	}
-	choices = append(choices, over, max(over, last.RanAtLeast))
-	if len(c.Rules) > 1 {
-		choices = append(choices, c.Rules[0].RanLessThan)
-	}
-	slices.Sort(choices)
-	choices = slices.Compact(choices)
-	search = func(history []time.Duration) bool {
-		clock := clocktesting.NewFakePassiveClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
-		r, err := backoff.NewRestarter(curve, backoff.RestarterOptions[string]{Clock: clock})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for run, ran := range history {
-			started := clock.Now()
-			clock.SetTime(started.Add(ran))
-			d := r.Exited("a", c, backoff.Exit{Run: int64(run + 1), Code: 1, Started: started, Finished: clock.Now()})
-			if d.Action == backoff.ActionGiveUp {
-				return d.Rule == len(c.Rules)-1
-			}
-			clock.SetTime(clock.Now().Add(r.Remaining("a")))
-		}
-		if len(history) == runs {
-			return false
-		}
-		for _, ran := range choices {
-			if search(append(slices.Clip(history), ran)) {
-				return true
-			}
-		}
-		return false
-	}
-	return search(nil)
-}
-
-func TestFindingTexts(t *testing.T) {
-	codes := func(values ...int32) *backoff.ExitCodes {
-		return &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: values}
-	}
-	c := backoff.ExitPolicy{Rules: backoff.Rules{
-		{Name: "busy", Action: backoff.ActionRestart, ExitCodes: codes(75, 256, -1), Limit: 3, Window: time.Second},
-		{Action: backoff.ActionGiveUp, ExitCodes: codes(75)},
-		{Action: backoff.ActionRestart, Reasons: []string{"OOMKilled"}, Limit: 10, Window: 30 * time.Second},
-		{Action: backoff.ActionRestart, RanAtLeast: time.Hour, MinFailures: 2},
-		{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn}},
-		{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Ranges: []backoff.CodeRange{{First: 1, Last: 9}}}},
-		{Action: "Reboot", MinFailures: 1},
-	}}
-	const want = `restartPolicyRules[0].exitCodes.values: no process on Linux ends with 256, -1; remove them (impossible-code)
-restartPolicyRules[0].window: restarts are at least 1s apart, so the limit of 3 is never used up in 1s; make the window longer (delay-too-long)
-restartPolicyRules[1]: rule busy decides on every exit that this rule matches; remove this rule, or move it up (unreachable)
-restartPolicyRules[2].limit: restarts 1 and 11 would be at least 35s apart, so the limit of 10 is never used up in 30s; lower it, or make the window longer (limit-never-hit)
-restartPolicyRules[3]: no exit meets all conditions of the rule; remove the rule, or change a condition (unreachable)
-restartPolicyRules[5]: rule restartPolicyRules[4] decides on every exit that this rule matches; remove this rule, or move it up (unreachable)
-restartPolicyRules[6]: the rule has no known action; set one (unreachable)
-`
-	var got strings.Builder
-	for _, f := range Check(c, curve) {
-		fmt.Fprintln(&got, f)
-	}
-	if got.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
-	}
-	for _, good := range []backoff.ExitPolicy{{}, {Rules: c.Rules[4:5]}} {
-		if f := Check(good, backoff.CrashLoop()); len(f) != 0 {
-			t.Errorf("%v", f)
-		}
-	}
-}
-
-// Check handles the maximum number of rules with the longest lists.
-func TestLargePoliciesAreChecked(t *testing.T) {
-	var c backoff.ExitPolicy
-	for i := range 40 {
-		r := backoff.Rule{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn}, MinFailures: 40 - i, RanLessThan: time.Duration(i+1) * time.Second, Limit: 1000, Window: 1000 * time.Hour}
+// Check takes a policy with the most rules and the longest lists. No rule hides another.
+func TestLargestPolicy(t *testing.T) {
+	p := backoff.ExitPolicy{Limit: 1000, Window: time.Hour, Retries: 999}
+	for i := range 20 {
+		r := restart(backoff.Rule{
+			ExitCodes:   notIn(),
+			MinFailures: 40 - i,
+			Delay:       &backoff.Policy{Initial: 1, Max: never, Factor: 1.5},
+			Limit:       1000 - i%2*999, Window: 1000 * time.Hour,
+		})
 		for k := range 255 {
 			r.ExitCodes.Values = append(r.ExitCodes.Values, int32(i*k))
-			r.Reasons = append(r.Reasons, fmt.Sprint("R", (k*i)%300))
+			r.Reasons = append(r.Reasons, fmt.Sprint("R", k+i))
 		}
-		c.Rules = append(c.Rules, r)
-	}
-	for _, f := range Check(c, backoff.CrashLoop()) {
-		if f.Rule >= 20 {
-			t.Errorf("%v", f)
+		for n := range 62 {
+			r.Signals = append(r.Signals, fmt.Sprint("SIGRTMIN+", n+1))
 		}
+		r.Signals = r.Signals[:15]
+		p.Rules = append(p.Rules, r)
 	}
-}
-
-// The first code after a range may be the only one that reaches a later rule.
-func TestCodeAfterARangeIsTried(t *testing.T) {
-	codes := func(first, last int32) *backoff.ExitCodes {
-		return &backoff.ExitCodes{Operator: backoff.OperatorIn, Ranges: []backoff.CodeRange{{First: first, Last: last}}}
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
 	}
-	c := backoff.ExitPolicy{Rules: backoff.Rules{
-		{Action: backoff.ActionRestart, ExitCodes: codes(0, 5)}, {Action: backoff.ActionRestart, ExitCodes: codes(3, 6)},
-	}}
-	if found := Check(c, curve); len(found) > 0 {
-		t.Error(found)
-	}
-}
-
-func TestDurationsSaturate(t *testing.T) {
-	for _, sum := range []time.Duration{add(never, 0), add(never, 1), add(never/2+1, never/2+1), add(1, never)} {
-		if sum != never {
-			t.Errorf("a sum is %v, not %v", sum, never)
+	for _, f := range Check(p) {
+		if f.Kind == KindUnreachable {
+			t.Error(f)
 		}
 	}
 }
 
-func TestPossibleCodesAreNotReported(t *testing.T) {
-	c := backoff.ExitPolicy{Rules: backoff.Rules{{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{0, 255}}}}}
-	if found := Check(c, curve); len(found) > 0 {
-		t.Error(found)
+// The least time stays in bounds, whatever the delays and runs are.
+func TestTimesSaturate(t *testing.T) {
+	r := restart(backoff.Rule{ExitCodes: in(1), RanAtLeast: never - 1, Delay: &backoff.Policy{Initial: never, Max: never}, Limit: 1000, Window: never})
+	p := backoff.ExitPolicy{Rules: []backoff.Rule{r}}
+	if got := newChecker(&p).fastest([]*backoff.Rule{&r}, 1000, 0); got != never {
+		t.Errorf("fastest is %v", got)
 	}
-}
-
-func TestLeastDropsSupersets(t *testing.T) {
-	if kept, ok := least(map[rules]bool{0b001: true, 0b011: true, 0b110: true, 0b111: true}); !ok || !slices.Equal(kept, []rules{0b001, 0b110}) {
-		t.Errorf("kept %b", kept)
-	}
-	many := make(map[rules]bool)
-	for set := rules(1); len(many) <= mostSets; set += 2 {
-		many[set] = true
-	}
-	if kept, ok := least(many); ok {
-		t.Errorf("kept %d of %d sets", len(kept), len(many))
-	}
-	delete(many, 3)
-	if kept, ok := least(many); !ok || len(kept) != 1 {
-		t.Errorf("kept %d of %d sets", len(kept), len(many))
-	}
-}
-
-// choices returns the sets of k of the rules from first to last, each with all of more.
-func choices(k int, first, last uint, more rules) map[rules]bool {
-	sets := make(map[rules]bool)
-	for set := range rules(1) << (last - first + 1) {
-		if bits.OnesCount32(uint32(set)) == k {
-			sets[set<<first|more] = true
+	for _, d := range []time.Duration{add(never, 0), add(never, 1), add(never/2+1, never/2+1), add(1, never), times(never, 1), times(never/2+1, 2)} {
+		if d != never {
+			t.Errorf("%v is not the largest", d)
 		}
 	}
-	return sets
-}
-
-// The search gives up if one side, or two together, have too many ways.
-func TestWaysAreBounded(t *testing.T) {
-	s := &space{possible: 1<<mostRules - 1}
-	const last = rules(1) << 19
-	for _, tt := range []struct {
-		sides []map[rules]bool
-		want  int // -1 for too many
-	}{
-		{[]map[rules]bool{choices(2, 0, 9, last)}, 45},
-		{[]map[rules]bool{choices(6, 0, 12, last)}, -1},
-		{[]map[rules]bool{choices(2, 0, 9, last|0x7fc00), choices(1, 10, 18, last|0x3ff)}, 45 * 9},
-		{[]map[rules]bool{choices(2, 0, 9, last|0x7fc00), choices(2, 10, 18, last|0x3ff)}, -1},
-	} {
-		if ways, ok := s.ways(19, tt.sides); ok != (tt.want >= 0) || ok && len(ways) != tt.want {
-			t.Errorf("%d ways, %t; want %d", len(ways), ok, tt.want)
-		}
-	}
-}
-
-// Up to mostWays sets are kept.
-func TestLeastKeepsMostWays(t *testing.T) {
-	sets := make(map[rules]bool)
-	for set := rules(0); len(sets) < mostWays; set++ {
-		if bits.OnesCount32(uint32(set)) == 7 { // none of them contains another one
-			sets[set] = true
-		}
-	}
-	if kept, ok := least(sets); !ok || len(kept) != mostWays {
-		t.Errorf("kept %d of %d sets: %v", len(kept), mostWays, ok)
-	}
-	sets[0x7f<<20] = true
-	if _, ok := least(sets); ok {
-		t.Error("one set more is kept, too")
+	if d := times(never, 0); d != 0 {
+		t.Errorf("no time at all is %v", d)
 	}
 }

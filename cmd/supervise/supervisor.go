@@ -145,9 +145,13 @@ func (s *supervisor) startable(t *task) bool {
 	return !s.stopping && t.process == nil && !t.held && !t.over() && s.waitsFor(t) == nil
 }
 
-// remaining returns what is left of t's delay. The Restarter is not told of starts,
-// because a command may start again after an exit that is not counted.
+// remaining returns what is left of t's delay. The first start takes no turn under the
+// rate. The Restarter is not told of starts, because a command may start again after an
+// exit that is not counted.
 func (s *supervisor) remaining(t *task) time.Duration {
+	if t.decision.Action == "" {
+		return 0
+	}
 	_, wait := s.restarter.CanStart(t.name)
 	return wait
 }

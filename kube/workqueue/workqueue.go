@@ -71,7 +71,7 @@ type LimiterOptions struct {
 // NewLimiter returns a Limiter with the Restarter's policy and Rate. A failure is an Exit
 // with code 1 and the class as its Reason, so rules can give up a class by its Reason.
 //
-// After Limit failures within Window, or MaxFailures in a row, an item is no longer
+// After Limit failures within Window, or Retries in a row, an item is no longer
 // requeued: RequeueAfter returns 0, and When the longest Duration. A success starts the
 // item's counts over, but the end of the Window does not. Under a policy with GiveUpFor
 // the item is requeued after that time instead, and after each further failure again.

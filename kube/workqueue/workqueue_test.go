@@ -147,7 +147,7 @@ func TestItemBeyondItsLimitDoesNotComeBack(t *testing.T) {
 // A give-up that ends requeues the item, and each further failure does so again.
 func TestGiveUpThatEndsRequeues(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(begin)
-	l := newRestarterLimiter(t, clock, backoff.ExitPolicy{MaxFailures: 2, GiveUpFor: time.Hour}, LimiterOptions{})
+	l := newRestarterLimiter(t, clock, backoff.ExitPolicy{Retries: 2, GiveUpFor: time.Hour}, LimiterOptions{})
 	for i, want := range []time.Duration{time.Second, 2 * time.Second, time.Hour, time.Hour} {
 		if got := l.RequeueAfter("a", errDisk); got != want {
 			t.Errorf("failure %d: %v, want %v", i, got, want)

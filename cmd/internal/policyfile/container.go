@@ -39,7 +39,8 @@ func (c *Container) Read(path string, found *Findings) (backoff.ExitPolicy, *bac
 // Lint returns the findings of lint.Check on a container's policy and effective curve,
 // as warnings.
 func Lint(name string, policy backoff.ExitPolicy, curve backoff.Policy) (warnings []string) {
-	for _, f := range lint.Check(policy, curve) {
+	policy.Delay = &curve
+	for _, f := range lint.Check(policy) {
 		warnings = append(warnings, fmt.Sprintf("%s: %v", name, f))
 	}
 	return warnings

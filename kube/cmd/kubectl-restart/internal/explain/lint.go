@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/backoff/lint"
 	"github.com/restartkit/restart/jobpolicy/batch"
 	joblint "github.com/restartkit/restart/jobpolicy/lint"
@@ -112,7 +111,7 @@ func lintPodSpec(object any, path string, spec *corev1.PodSpec) (all []Finding) 
 			if len(c.RestartPolicyRules) == 0 {
 				continue
 			}
-			for _, f := range lint.Check(convert.ExitPolicy(spec, c), backoff.CrashLoop()) {
+			for _, f := range lint.Check(convert.ExitPolicy(spec, c)) {
 				field := fmt.Sprintf("%s.%s[%d].%s", path, list.name, i, f.Field)
 				all = append(all, Finding{Kind: string(f.Kind), Severity: string(joblint.SeverityWarning), Field: field, Value: valueOf(object, field), Text: line(f.Text)})
 			}
