@@ -34,3 +34,18 @@ func TestRestartAllContainersRestartsWhatWasGivenUp(t *testing.T) {
 		t.Errorf("%s, in %v, want a restart at once", got, s.remaining(limited))
 	}
 }
+
+// The rate spaces restarts. All commands start at once.
+func TestFirstStartsTakeNoTurn(t *testing.T) {
+	o := &options{resolution: backoff.ResolvedConfig{Policy: backoff.CrashLoop()}}
+	o.rate, o.commands = 0.001, []command{{name: "a"}, {name: "b"}}
+	s, err := newSupervisor(o, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range s.tasks {
+		if wait := s.remaining(one); wait != 0 {
+			t.Errorf("%s starts in %v", one.name, wait)
+		}
+	}
+}
