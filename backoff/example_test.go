@@ -126,6 +126,22 @@ func ExampleStreak_file() {
 	// v7 3 4s
 }
 
+// A second policy makes a latch: after four failures in a row the delay is an hour.
+func ExampleStreak_latch() {
+	curve := backoff.Policy{Initial: 5 * time.Second, Max: 5 * time.Minute}
+	latch := backoff.Policy{Initial: time.Hour, Max: time.Hour, FreeFailures: 3}
+
+	var streak backoff.Streak
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	for range 5 {
+		streak = curve.Failed(streak, now, now)
+		wait := max(curve.Left(streak, now), latch.Left(streak, now))
+		fmt.Print(wait, " ")
+		now = now.Add(wait)
+	}
+	// Output: 5s 10s 20s 1h0m0s 1h0m0s
+}
+
 // A supervisor reports every exit and follows the Decision.
 func ExampleRestarter() {
 	clock := newClock()

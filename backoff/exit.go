@@ -30,7 +30,7 @@ type Exit struct {
 	// of 128+n.
 	Signal   int32     `json:"signal,omitempty"`
 	Reason   string    `json:"reason,omitempty"`  // OOMKilled, Error, …, for rules and Decision.Reason
-	Started  time.Time `json:"started,omitzero"`  // zero means what State.Started was told; if it never ran, set it to Finished
+	Started  time.Time `json:"started,omitzero"`  // zero is no run, as of a process that could not be started
 	Finished time.Time `json:"finished,omitzero"` // counts as now if zero or in the future
 
 	// RetryAfter is a minimum delay that the failure asks for, as an HTTP server does. The
@@ -49,12 +49,12 @@ const (
 // ExitOf returns the Exit of a process with state s, such as the ProcessState of an
 // exec.Cmd after Wait, that finishes now. A signal n becomes Signal n and, as in shells and
 // Kubernetes, Code 128+n, not the -1 of os.ProcessState.ExitCode. A nil s means that the
-// process could not be started, and becomes a run of no length with Code 128 and the
-// Reason StartError.
+// process could not be started, and becomes Code 128 with the Reason StartError and
+// without a run.
 func ExitOf(run int64, started time.Time, s *os.ProcessState) Exit {
 	finished := time.Now() // the process has ended in the real world, whatever clock decides
 	if s == nil {
-		return Exit{Run: run, Code: startError, Reason: startErrorReason, Started: finished, Finished: finished}
+		return Exit{Run: run, Code: startError, Reason: startErrorReason, Finished: finished}
 	}
 	e := Exit{Run: run, Code: int32(s.ExitCode()), Started: started, Finished: finished}
 	status, ok := s.Sys().(interface {

@@ -249,15 +249,13 @@ func (r *Restarter[K]) Lost(key K) {
 }
 
 // Healthy says that the run of key which Started announced is still going on. Once it has
-// lasted longer than ResetAfter, counts and limits start over, as they would at its exit.
-// Programs that poll call it; others have no need to. p is as in Exited.
-func (r *Restarter[K]) Healthy(key K, p ExitPolicy) {
+// lasted longer than ResetAfter, counts and limits start over, as they would at its exit,
+// and Healthy returns true. p is as in Exited. Programs that poll call it; see
+// State.Healthy.
+func (r *Restarter[K]) Healthy(key K, p ExitPolicy) bool {
 	now := r.options.Clock.Now()
 	p = p.withDefaults(&r.policy)
-	r.change(key, false, func(x *entry) bool {
-		x.Healthy(&p, now)
-		return true
-	})
+	return r.change(key, false, func(x *entry) bool { return x.Healthy(&p, now) })
 }
 
 // Forgive starts the counts and limits of key over and, unless it runs, lets it start at
@@ -433,9 +431,9 @@ func (r *Restarter[K]) All() iter.Seq2[K, State] {
 	}
 }
 
-// Restore sets the state of key to s, which may be damaged or edited. Times later than the
-// clock become the clock's time, and a wait longer than a day or, if that is longer, than
-// every delay in use becomes that long. A start that is allowed and not used up takes a
+// Restore sets the state of key to s, which may be damaged or edited. A wait longer than a
+// day or, if that is longer, than every delay in use becomes that long, and all else that
+// lies later than the clock counts as of now. A start that is allowed and not used up takes a
 // new turn under Rate.
 func (r *Restarter[K]) Restore(key K, s State) {
 	now := r.options.Clock.Now()

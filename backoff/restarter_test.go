@@ -451,19 +451,20 @@ func TestRestoreMendsDamagedStates(t *testing.T) {
 		want  time.Duration
 	}{
 		"as it was":                      {waits(t0, at(10)), 10 * second},
-		"saved by a clock that is ahead": {waits(at(3600), at(3610)), 10 * second},
-		"an end in the year 9999":        {waits(t0, far), 24 * time.Hour},
-		"both in the year 9999":          {waits(far, far), 0},
-		"a beginning in the year 1":      {waits(time.Time{}, far), 0},
-		"it ends before it begins":       {waits(t0, at(-10)), 0},
-		"without a wait":                 {waits(time.Time{}, time.Time{}), 0},
-		"an unknown action":              {backoff.State{Outcome: backoff.Outcome{Action: "Reboot", From: t0, NotBefore: at(5)}}, 5 * second},
-		"a stop with a wait":             {backoff.State{Outcome: backoff.Outcome{Action: backoff.ActionStop, From: t0, NotBefore: at(5)}}, forever},
-		"a give-up without an end":       {backoff.State{Outcome: backoff.Outcome{Action: giveUp}}, forever},
-		"a give-up in the year 9999":     {backoff.State{Outcome: backoff.Outcome{Action: giveUp, From: t0, NotBefore: far}}, 24 * time.Hour},
-		"started in the year 9999":       {backoff.State{StartedAt: far}, forever},
-		"a turn in the year 9999":        {backoff.State{Outcome: backoff.Outcome{Action: restart, From: t0, NotBefore: at(5), Turn: far}}, 5 * second},
-		"nothing":                        {backoff.State{}, 0},
+		"saved by a clock that is ahead": {waits(at(3600), at(3610)), 0},
+		"saved by one that is ahead by less than the delay": {waits(at(9), at(19)), 10 * second},
+		"an end in the year 9999":                           {waits(t0, far), 24 * time.Hour},
+		"both in the year 9999":                             {waits(far, far), 0},
+		"a beginning in the year 1":                         {waits(time.Time{}, far), 0},
+		"it ends before it begins":                          {waits(t0, at(-10)), 0},
+		"without a wait":                                    {waits(time.Time{}, time.Time{}), 0},
+		"an unknown action":                                 {backoff.State{Outcome: backoff.Outcome{Action: "Reboot", From: t0, NotBefore: at(5)}}, 5 * second},
+		"a stop with a wait":                                {backoff.State{Outcome: backoff.Outcome{Action: backoff.ActionStop, From: t0, NotBefore: at(5)}}, forever},
+		"a give-up without an end":                          {backoff.State{Outcome: backoff.Outcome{Action: giveUp}}, forever},
+		"a give-up in the year 9999":                        {backoff.State{Outcome: backoff.Outcome{Action: giveUp, From: t0, NotBefore: far}}, 24 * time.Hour},
+		"started in the year 9999":                          {backoff.State{StartedAt: far}, forever},
+		"a turn in the year 9999":                           {backoff.State{Outcome: backoff.Outcome{Action: restart, From: t0, NotBefore: at(5), Turn: far}}, 5 * second},
+		"nothing":                                           {backoff.State{}, 0},
 	} {
 		r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
 		r.Restore("a", tt.state)
@@ -493,6 +494,35 @@ func TestRestoreMendsDamagedStates(t *testing.T) {
 	}
 	if many.Failures != -7 || !many.Recent[0].Equal(far) {
 		t.Error("the caller's state was changed")
+	}
+}
+
+// A program that loads its state again and again, while the clock is behind, waits no
+// longer than one that keeps running.
+func TestLoadingAgainDoesNotWaitAnew(t *testing.T) {
+	c := fakeClock()
+	o := backoff.RestarterOptions[string]{Clock: c}
+	r := newRestarter(t, backoff.CrashLoop(), o)
+	r.Exited("a", backoff.ExitPolicy{}, backoff.Exit{Code: 1})
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step(c, -5*second)
+	for waited := time.Duration(0); ; waited += second {
+		again := newRestarter(t, backoff.CrashLoop(), o)
+		if err := json.Unmarshal(text, again); err != nil {
+			t.Fatal(err)
+		}
+		if ok, _ := again.CanStart("a"); ok {
+			if waited != 15*second {
+				t.Errorf("waited %v", waited)
+			}
+			return
+		}
+		if step(c, second); waited > minute {
+			t.Fatal("no start")
+		}
 	}
 }
 

@@ -98,7 +98,7 @@ var zeroPolicy ExitPolicy
 //
 //   - A run longer than ResetAfter, and every exit after one that led to Stop, starts counts
 //     and limits over. A long run leaves the restarts within a Window, which end by
-//     themselves, unless a limit was reached. A long wait is no run.
+//     themselves, unless a limit was reached. A run is the time from e.Started to e.Finished.
 //   - Exit code 0 counts as a failure if it leads to a restart (KEP-4603, On Success and the
 //     10 minute recovery threshold).
 //   - After a give-up by a limit that lasts GiveUpFor, CanStart allows one start. If that run
@@ -125,9 +125,6 @@ func (s *State) Exited(p *ExitPolicy, e Exit, now time.Time, draw float64) Decis
 
 // decide brings s to after the new exit e under a valid policy.
 func (s *State) decide(p *ExitPolicy, e *Exit, now time.Time, draw float64) {
-	if e.Started.IsZero() {
-		e.Started = s.StartedAt
-	}
 	if e.Finished.IsZero() {
 		e.Finished = now
 	}
@@ -369,20 +366,29 @@ func (s *State) Lost() { s.StartedAt = time.Time{} }
 
 // Healthy says that the run which Started announced has gone on until the given time. Once
 // the run is longer than ResetAfter, counts and limits start over, as they would at its
-// exit. Programs that poll call it when they see that the thing runs.
-func (s *State) Healthy(p *ExitPolicy, until time.Time) {
+// exit. Healthy reports whether the failures in a row changed, so that the State has to be
+// stored.
+//
+// Programs that poll call it when they see that the thing runs. Their exits need no
+// Started, and the time in which nobody looked is no run.
+func (s *State) Healthy(p *ExitPolicy, until time.Time) bool {
 	if p == nil {
 		p = &zeroPolicy
 	}
-	if !s.StartedAt.IsZero() && p.valid() {
-		s.limitCounts()
-		s.startOver(p, until.Sub(s.StartedAt), false)
+	if s.StartedAt.IsZero() || !p.valid() {
+		return false
 	}
+	s.StartedAt = earlier(s.StartedAt, until) // a clock was set back
+	before := s.Failures
+	s.limitCounts()
+	s.startOver(p, until.Sub(s.StartedAt), false)
+	return s.Failures != before
 }
 
 // Forgive starts counts and limits over and, unless the thing runs, lets it start at once,
 // even after a give-up or a stop. The last exit and the history stay. It is for a person or
-// a program that knows the trouble is over.
+// a program that knows the trouble is over. Report an exit that has happened before, since
+// it would count as a new failure afterwards.
 func (s *State) Forgive(now time.Time) {
 	s.forgetCounts()
 	if s.Action == "" || !s.StartedAt.IsZero() {
@@ -421,9 +427,12 @@ func (s *State) limitCounts() {
 	}
 }
 
-// repair makes a stored State usable at now. A time later than now becomes now, and a wait
-// that begins later begins now. A wait longer than bound becomes as long as bound, and a
-// decision that nothing could have made allows a start after its wait.
+// repair makes a stored State usable at now. A time of the past that is later than now
+// becomes now, a wait longer than bound becomes as long as bound, and a decision that
+// nothing could have made allows a start after its wait.
+//
+// The beginning of a wait stays, even if it is later than now: left bounds what that can
+// do, and a program that loads its state again and again must not wait anew each time.
 func (s *State) repair(bound time.Duration, now time.Time) {
 	now = inYears(now)
 	s.limitCounts()
@@ -456,9 +465,6 @@ func (o *Outcome) repair(bound time.Duration, now time.Time) {
 		return
 	}
 	whole := min(max(o.NotBefore.Sub(o.From), 0), bound)
-	if o.From.After(now) {
-		o.From = now
-	}
 	o.NotBefore, o.Turn = o.From.Add(whole), earlier(o.Turn, o.From.Add(bound))
 }
 

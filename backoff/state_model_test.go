@@ -108,9 +108,6 @@ func (m *model) restarts(limited func(event) bool, reset, window time.Duration, 
 // exited decides about a new exit.
 func (m *model) exited(e backoff.Exit, now time.Time) backoff.Decision {
 	p := m.policy
-	if e.Started.IsZero() {
-		e.Started = m.started
-	}
 	if e.Finished.IsZero() {
 		e.Finished = now
 	}
@@ -449,6 +446,9 @@ func (h *history) healthy() {
 	now := h.clock.Now()
 	h.state.Healthy(&h.model.policy, now)
 	if !h.model.started.IsZero() {
+		if h.model.started.After(now) {
+			h.model.started = now
+		}
 		h.model.events = append(h.model.events, event{ran: now.Sub(h.model.started), at: now, rule: -1})
 	}
 }

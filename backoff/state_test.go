@@ -116,19 +116,26 @@ func TestDecisionAllowsOneStart(t *testing.T) {
 	l.canStart("told of the old exit", -1)
 }
 
-// Without Started in the Exit, the run began when Started said.
-func TestStartedTellsTheLengthOfTheRun(t *testing.T) {
-	for ran, failures := range map[time.Duration]int{160 * second: 3, 161 * second: 1} {
+// An exit that does not say when its run began is no long run, however long ago Started
+// was. Only Healthy tells that it lasted.
+func TestUnseenTimeIsNoRun(t *testing.T) {
+	for _, healthy := range []bool{false, true} {
 		l := newLife(t, backoff.ExitPolicy{})
 		l.crash(0)
 		l.crash(0)
 		l.pass(minute)
 		l.state.Started(l.now)
-		l.pass(ran)
-		if d := l.exit(backoff.Exit{Code: 1}); d.Failures != failures {
-			t.Errorf("ran %v: %+v, want %d failures", ran, d, failures)
+		l.pass(time.Hour)
+		if got := l.state.Healthy(&l.policy, l.now.Add(-map[bool]time.Duration{true: minute, false: time.Hour}[healthy])); got != healthy {
+			t.Errorf("healthy: %t: forgotten: %t", healthy, got)
+		}
+		if d := l.exit(backoff.Exit{Code: 1}); d.Failures != map[bool]int{true: 1, false: 3}[healthy] {
+			t.Errorf("healthy: %t: %+v", healthy, d)
 		}
 	}
+}
+
+func TestStartedUsesTheStartUp(t *testing.T) {
 	// A time before the end of the last run counts as that end, and a later one corrects it.
 	l := newLife(t, backoff.ExitPolicy{})
 	l.crash(0)
@@ -139,6 +146,19 @@ func TestStartedTellsTheLengthOfTheRun(t *testing.T) {
 		if want := t0.Add(map[bool]time.Duration{true: minute}[i >= 2]); !l.state.StartedAt.Equal(want) {
 			t.Errorf("call %d: started at %v, want %v", i, l.state.StartedAt, want)
 		}
+	}
+}
+
+// After the clock was set back, a healthy run is forgotten for no longer than ResetAfter.
+func TestHealthyUnderAClockThatWasSetBack(t *testing.T) {
+	l := newLife(t, backoff.ExitPolicy{})
+	l.crash(0)
+	l.state.Started(l.now)
+	l.pass(-400 * 24 * time.Hour)
+	l.state.Healthy(&l.policy, l.now)
+	l.pass(161 * second)
+	if !l.state.Healthy(&l.policy, l.now) {
+		t.Errorf("%+v", l.state)
 	}
 }
 
@@ -171,12 +191,13 @@ func TestHealthyStartsCountsOver(t *testing.T) {
 	}
 	l.state.Started(l.now)
 	l.pass(160 * second)
-	l.state.Healthy(&l.policy, l.now)
-	if l.state.Failures != 2 {
+	if l.state.Healthy(&l.policy, l.now) || l.state.Failures != 2 {
 		t.Errorf("too early: %d failures", l.state.Failures)
 	}
 	l.pass(second)
-	l.state.Healthy(&l.policy, l.now)
+	if !l.state.Healthy(&l.policy, l.now) || l.state.Healthy(&l.policy, l.now) {
+		t.Error("the failures were not forgotten once")
+	}
 	l.canStart("it runs", -1)
 	if d := l.exit(backoff.Exit{Code: 1, Started: l.now}); !decided(d, restart, 1, 10*second) {
 		t.Errorf("%+v", d)
@@ -270,8 +291,9 @@ func TestGiveUpEnds(t *testing.T) {
 			l.state.Started(l.now)
 			l.canStart(name+": used up", -1)
 		}
+		started := l.now
 		l.pass(161 * second)
-		if d := l.exit(backoff.Exit{Code: 1}); !decided(d, restart, 1, 10*second) {
+		if d := l.exit(backoff.Exit{Code: 1, Started: started}); !decided(d, restart, 1, 10*second) {
 			t.Errorf("%s, after a long run: %+v", name, d)
 		}
 		if d := l.crash(0); d.Action != restart {

@@ -4,7 +4,11 @@ import "time"
 
 // Streak counts failures in a row. The zero value has none. It belongs in a program's own
 // struct, file or status: [Policy.Failed] returns the next value, and [Policy.Left] says
-// how long to wait. A success sets it back to the zero value.
+// how long to wait. A success sets it back to the zero value, and so does a program that
+// sees a run longer than the policy's ResetThreshold.
+//
+// A second policy makes a latch, and the longer wait counts: with an Initial and a Max of
+// an hour and four FreeFailures, the fifth failure in a row waits for an hour.
 //
 // API types with generated code keep the two values in fields of their own, such as an
 // int32 and a metav1.Time, and make a Streak of them; see the example of a custom
