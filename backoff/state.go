@@ -103,6 +103,8 @@ var zeroPolicy ExitPolicy
 //     10 minute recovery threshold).
 //   - After a give-up by a limit that lasts GiveUpFor, CanStart allows one start. If that run
 //     fails, Exited gives up again for as long, unless the run was longer than ResetAfter.
+//     A limit that was reached counts under any policy, until counts start over. To restart
+//     for another reason, use an Uncounted rule or Forgive.
 //   - A give-up by a rule with ActionGiveUp ends only by Forgive.
 //   - Times of e outside the years 1 to 9999 count as unset.
 func (s *State) Exited(p *ExitPolicy, e Exit, now time.Time, draw float64) Decision {
