@@ -18,7 +18,7 @@
 //		return wait // not yet
 //	}
 //
-// Exits should be judged by rules, with limits and the end of a give-up: an [ExitPolicy]
+// Exit codes should decide, restarts are limited, or giving up should end: an [ExitPolicy]
 // holds everything that decides, and a [State] what must be remembered about one thing.
 //
 // Many things restart, and a loop waits for them: a [Restarter] is a map of States with a
@@ -36,7 +36,7 @@
 // with more conditions.
 //
 // The package starts no goroutines and does no I/O. Durations saturate, and no wait is
-// negative or longer than its curve allows, whatever the clock does. Tests can use
+// negative. However a clock is set, it holds a start for two delays at most. Tests can use
 // virtual time: everything works inside testing/synctest.
 package backoff
 

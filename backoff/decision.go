@@ -9,18 +9,21 @@ import (
 // Decision is the response to one exit. The zero value means no decision.
 type Decision struct {
 	Action   Action `json:"action"`
-	New      bool   `json:"new"`                // whether the exit was new; otherwise this is the decision of before
+	New      bool   `json:"new"`                // false if the exit was reported before or is older than the last one; then this repeats the last decision
 	Failures int    `json:"failures"`           // failures in a row, including restarted successes
 	Rule     int    `json:"rule"`               // index of the rule that decided, or -1
 	RuleName string `json:"ruleName,omitempty"` // that rule's name
 	// RuleFailures is the rule's own failures in a row if the delay follows the rule's
 	// curve, and otherwise 0.
 	RuleFailures int `json:"ruleFailures,omitempty"`
+	// Again means that a limit had been reached before, and counts have not started over
+	// since.
+	Again bool `json:"again,omitempty"`
 
 	// NotBefore is when the restart is due or, after a give-up that ends, when one start is
 	// allowed again. It is zero if no start will be allowed.
 	NotBefore time.Time `json:"notBefore,omitzero"`
-	// Delay is the time from the end of the run, or from a later RestartNow, to NotBefore.
+	// Delay is the time from State.From, usually the end of the run, to NotBefore.
 	Delay time.Duration `json:"-"`
 
 	// Invalid lists the mistakes of a policy that is not valid, as ExitPolicy.Validate does.
@@ -38,7 +41,8 @@ func (d Decision) Remaining(now time.Time) time.Duration {
 	return left(d.Delay, d.NotBefore.Add(-d.Delay), now)
 }
 
-// Reason explains d for e under p in one sentence.
+// Reason explains d for e under p in one sentence. Under a Restarter whose policy completes
+// p, pass the result of Restarter.Complete.
 func (d Decision) Reason(p ExitPolicy, e Exit) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "exit code %d", e.Code)
@@ -64,7 +68,7 @@ func (d Decision) Reason(p ExitPolicy, e Exit) string {
 			policy = RestartPolicyAlways
 		}
 		fmt.Fprintf(&b, " under restartPolicy %s", policy)
-	case rule.ExitCodes != nil && rule.Name == "" && !rule.hasConditionOfOurs():
+	case rule.ExitCodes != nil && rule.Name == "" && !rule.hasExtensions():
 		fmt.Fprintf(&b, " is %s %s of %s", rule.ExitCodes.Operator, rule.ExitCodes.listText(), rule.text(d.Rule))
 	default:
 		fmt.Fprintf(&b, " meets rule %s", rule.text(d.Rule))
@@ -97,6 +101,8 @@ func (d Decision) whyGivenUp(p *ExitPolicy, rule *Rule) string {
 	switch {
 	case rule != nil && rule.Action == ActionGiveUp:
 		return "as the rule says"
+	case d.Again:
+		return "because a limit was reached before"
 	case p.Retries > 0 && d.Failures > p.Retries:
 		return fmt.Sprintf("after %s in a row", plural(p.Retries, "retry"))
 	case rule != nil && rule.Limit > 0:

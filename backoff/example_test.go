@@ -172,7 +172,8 @@ func ExampleRestarter() {
 }
 
 // A loop that looks every few seconds sees whether something runs, and no exits. It says
-// Started and Healthy while the thing runs, and reports one exit when it is gone.
+// Started and Healthy while the thing runs, also if it was started by somebody else, and
+// reports one exit when it is gone.
 func ExampleRestarter_poll() {
 	clock := newClock()
 	curve := backoff.Policy{Initial: 10 * time.Second, Max: time.Minute, ResetAfter: time.Minute}
@@ -189,6 +190,7 @@ func ExampleRestarter_poll() {
 		state, _ := r.State("agent")
 		switch {
 		case runs:
+			r.Started("agent", time.Time{})
 			r.Healthy("agent", backoff.ExitPolicy{})
 		case !state.StartedAt.IsZero(): // it ran at the last look
 			d := r.Exited("agent", backoff.ExitPolicy{}, backoff.Exit{Code: 1, Reason: "Gone"})
@@ -231,7 +233,7 @@ func ExampleExitPolicy_latch() {
 	// exit code 1 under restartPolicy Always: restarted after 20s (failure 2 in a row)
 	// exit code 1 under restartPolicy Always: restarted after 40s (failure 3 in a row)
 	// exit code 1 under restartPolicy Always: given up for 1h0m0s, after 3 retries in a row (failure 4 in a row)
-	// exit code 1 under restartPolicy Always: given up for 1h0m0s, after 3 retries in a row (failure 5 in a row)
+	// exit code 1 under restartPolicy Always: given up for 1h0m0s, because a limit was reached before (failure 5 in a row)
 }
 
 // A planned pause is no failure, so the crash after it is the second one.

@@ -18,8 +18,8 @@ import (
 //     finished more than a second later. A lower Run is an old exit, unless it finished
 //     later, which means that the numbers have started over.
 //   - Without a Run, a later Finished is a new exit, an equal one the same, and an earlier
-//     one old. If the last Finished lies after now, or the clock has been set back since,
-//     an earlier one is new: one exit may then count twice, but none is lost.
+//     one old. While the last Finished lies after now, or the clock is behind the time of
+//     the last report, an earlier one is new: one exit may then count twice.
 //   - With neither, every report is a new exit.
 type Exit struct {
 	// Run is restartCount or another number that grows with every run; 0 and less mean
@@ -31,7 +31,7 @@ type Exit struct {
 	Signal   int32     `json:"signal,omitempty"`
 	Reason   string    `json:"reason,omitempty"`  // OOMKilled, Error, …, for rules and Decision.Reason
 	Started  time.Time `json:"started,omitzero"`  // zero is no run, as of a process that could not be started
-	Finished time.Time `json:"finished,omitzero"` // counts as now if zero or in the future
+	Finished time.Time `json:"finished,omitzero"` // zero is now; if it is in the future, the wait counts from now
 
 	// RetryAfter is a minimum delay that the failure asks for, as an HTTP server does. The
 	// delay is at least that long, and at most the Max of its curve. It is not stored,
@@ -76,8 +76,8 @@ func (e *Exit) ran() time.Duration {
 	return e.Finished.Sub(e.Started)
 }
 
-// sameRun is how much later the same run may be said to have finished, since some
-// runtimes report a time before they know the exact one.
+// sameRun is the tolerance for a corrected Finished, since some runtimes report a time
+// before they know the exact one.
 const sameRun = time.Second
 
 // follows reports whether e, reported at now, is a new exit after the last one, which

@@ -18,12 +18,12 @@ type rate struct {
 	interval time.Duration // between starts in the long run; > 0
 	slack    time.Duration // how far a burst may run ahead: (burst-1) * interval
 
-	mu     sync.Mutex
-	wall   time.Time       // the latest reading of the clock
-	steady time.Duration   // the time of the slots that belongs to it
-	spent  time.Duration   // the slots that have passed use up the bucket until then
-	booked []time.Duration // slots to come
-	latest []time.Duration // see book; kept to be used again
+	mu         sync.Mutex
+	wall       time.Time       // the latest reading of the clock
+	steady     time.Duration   // the time of the slots that belongs to it
+	emptyUntil time.Duration   // the slots that have passed leave the bucket empty until then
+	booked     []time.Duration // slots to come
+	latest     []time.Duration // see book; kept to be used again
 }
 
 // newRate returns a full bucket of burst starts, refilled at perSecond.
@@ -33,10 +33,10 @@ func newRate(perSecond float64, burst int, now time.Time) *rate {
 		interval = time.Duration(ns)
 	}
 	return &rate{
-		interval: interval,
-		slack:    multiplyDuration(interval, max(burst, 1)-1),
-		wall:     now,
-		spent:    math.MinInt64,
+		interval:   interval,
+		slack:      multiplyDuration(interval, max(burst, 1)-1),
+		wall:       now,
+		emptyUntil: math.MinInt64,
 	}
 }
 
@@ -48,12 +48,17 @@ func (r *rate) book(now time.Time, wait time.Duration) (slot, until time.Duratio
 	steady := r.pass(now)
 	from := add(steady, max(wait, 0))
 	first := sort.Search(len(r.booked), func(i int) bool { return r.booked[i] > from })
-	spent := r.spent
+	emptyUntil := r.emptyUntil
 	for _, at := range r.booked[:first] {
-		spent = r.after(spent, at)
+		emptyUntil = r.after(emptyUntil, at)
 	}
-	// latest[i] is until when the bucket may be used up for booked[first+i] and those after
-	// it to keep to the rate.
+	// If the bucket is empty until latest[i] or less, slot first+i and those behind it keep to
+	// the rate. For one start per 10s without a burst, and slots at 30s and 35s:
+	//
+	//	slot    30s  35s    35s may be reached with the bucket empty until 35s,
+	//	latest  25s  35s    and 30s until 25s, because it empties it for 10s more
+	//
+	// A new slot fits between two slots if the bucket is empty no longer than latest behind it.
 	behind := r.booked[first:]
 	r.latest = append(r.latest[:0], make([]time.Duration, len(behind))...)
 	least := time.Duration(math.MaxInt64)
@@ -65,13 +70,20 @@ func (r *rate) book(now time.Time, wait time.Duration) (slot, until time.Duratio
 		r.latest[i] = least
 	}
 	for i := 0; ; i++ {
-		slot = max(from, subtract(spent, r.slack))
-		if i == len(behind) || slot <= behind[i] && r.after(spent, slot) <= r.latest[i] {
+		slot = max(from, subtract(emptyUntil, r.slack))
+		if i == len(behind) || slot <= behind[i] && r.after(emptyUntil, slot) <= r.latest[i] {
 			r.booked = slices.Insert(r.booked, first+i, slot)
 			return slot, subtract(slot, steady)
 		}
-		spent, from = r.after(spent, behind[i]), behind[i]
+		emptyUntil, from = r.after(emptyUntil, behind[i]), behind[i]
 	}
+}
+
+// until returns the time from now until a slot, at least 0.
+func (r *rate) until(now time.Time, slot time.Duration) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return max(subtract(slot, r.pass(now)), 0)
 }
 
 // cancel frees a slot. One that has passed stays used.
@@ -87,14 +99,19 @@ func (r *rate) cancel(now time.Time, slot time.Duration) {
 // pass advances the steady time to a reading of the clock and uses up the slots until
 // then.
 //
-// If the clock is set back, steady time goes on from where it was. Of a jump ahead, it
-// takes at most a day, or else until the last slot has passed and the bucket is full, so
-// that no number of jumps to and fro makes it overflow.
+// A reading less than a second before the latest one comes from a caller that read the
+// clock earlier and got the lock later; it changes nothing. If the clock is set back, steady
+// time goes on from where it was. If it is set ahead by more than a day, steady time goes on
+// for a day, or until the last slot has passed and the bucket is full. So it does not
+// overflow, however often the clock is set.
 func (r *rate) pass(now time.Time) time.Duration {
-	ahead := max(now.Sub(r.wall), 0)
-	r.wall = now
+	ahead := now.Sub(r.wall)
+	if ahead > 0 || ahead < -time.Second {
+		r.wall = now
+	}
+	ahead = max(ahead, 0)
 	if ahead > day {
-		full := r.spent
+		full := r.emptyUntil
 		for _, at := range r.booked {
 			full = r.after(full, at)
 		}
@@ -103,7 +120,7 @@ func (r *rate) pass(now time.Time) time.Duration {
 	r.steady = add(r.steady, ahead)
 	passed := sort.Search(len(r.booked), func(i int) bool { return r.booked[i] > r.steady })
 	for _, at := range r.booked[:passed] {
-		r.spent = r.after(r.spent, at)
+		r.emptyUntil = r.after(r.emptyUntil, at)
 	}
 	r.booked = slices.Delete(r.booked, 0, passed)
 	return r.steady
@@ -111,7 +128,8 @@ func (r *rate) pass(now time.Time) time.Duration {
 
 const day = 24 * time.Hour
 
-// after returns until when the bucket is used up after a slot, given until when before it.
-func (r *rate) after(spent, slot time.Duration) time.Duration {
-	return add(max(spent, slot), r.interval)
+// after returns until when the bucket is empty once a slot is taken, if it was empty until
+// emptyUntil before.
+func (r *rate) after(emptyUntil, slot time.Duration) time.Duration {
+	return add(max(emptyUntil, slot), r.interval)
 }

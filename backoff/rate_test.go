@@ -117,6 +117,19 @@ func TestRateUnderAClockThatIsSetBack(t *testing.T) {
 	}
 }
 
+// Callers that read the clock before others and get the lock after them gain nothing.
+func TestRateWithReadingsOutOfOrder(t *testing.T) {
+	r := newRate(1000, 1, t0)
+	const n = 1000
+	for i := range n {
+		now := t0.Add(time.Duration(i)*time.Microsecond - time.Duration(i%2)*100*time.Microsecond)
+		r.book(now, 0)
+	}
+	if last := r.booked[len(r.booked)-1]; last != (n-1)*time.Millisecond {
+		t.Errorf("the last of %d starts is at %v", n, last)
+	}
+}
+
 // Extreme rates and instants neither wrap around nor panic.
 func TestRateSaturates(t *testing.T) {
 	for _, perSecond := range []float64{math.SmallestNonzeroFloat64, 1e-9, 3, 1e300, math.MaxFloat64} {

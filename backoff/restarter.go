@@ -2,8 +2,6 @@ package backoff
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -26,7 +24,8 @@ import (
 //
 // Invariants, for every key and time:
 //
-//  1. a wait is within [0, Max] of its curve, or ends at the key's turn under Rate
+//  1. a wait is within [0, Max] of its curve, is a GiveUpFor, or ends at the key's turn
+//     under Rate; a clock that is behind may double it
 //  2. a decision allows one start
 //  3. within its Window, a limit allows at most Limit restarts, unless it was reached and a
 //     long run started it over
@@ -46,7 +45,8 @@ type Restarter[K comparable] struct {
 // entry is what a Restarter knows about a key. Its State is not shared.
 type entry struct {
 	State
-	keep      time.Duration // how long the counts can matter after the last start was due
+	keep      time.Duration // GC keeps the key this long after its last event
+	seen      time.Time     // the last report of an exit, new or not
 	slot      time.Duration // booked under Rate, if isBooked
 	isBooked  bool
 	isInvalid bool // the last exit was not decided, because its policy was invalid
@@ -55,7 +55,7 @@ type entry struct {
 // RestarterOptions configures a Restarter. The zero value is ready to use.
 type RestarterOptions[K comparable] struct {
 	Clock clock.PassiveClock // nil means the real clock
-	// Rand returns numbers in [0, 1). It is called once per exit under a policy with
+	// Rand returns numbers in [0, 1). It is called once per report under a policy with
 	// Jitter. Nil means math/rand/v2. It must be safe for concurrent use.
 	Rand func() float64
 	// Rate is the number of starts per second across all keys; 0 means no limit. A first start
@@ -73,8 +73,11 @@ func (o *RestarterOptions[K]) validate(errs *field.Errors) {
 }
 
 // NewRestarter returns an empty Restarter. Each field that is zero in the policy of an
-// Exited takes its value from p; Limit and Window do so together. The error wraps
-// field.Errors listing every mistake in p and o.
+// Exited takes its value from p; Limit and Window do so together. Do not change the curves
+// and rules of p afterwards. The error wraps field.Errors listing every mistake in p and o.
+//
+// After loading, only p tells how long waits and windows can be. Put a GiveUpFor, Max or
+// Window above a day into p, and not only into the policies of single exits.
 func NewRestarter[K comparable](p ExitPolicy, o RestarterOptions[K]) (*Restarter[K], error) {
 	var errs field.Errors
 	p.validate(&errs)
@@ -102,7 +105,7 @@ func NewRestarter[K comparable](p ExitPolicy, o RestarterOptions[K]) (*Restarter
 // start until an exit is decided.
 func (r *Restarter[K]) Exited(key K, p ExitPolicy, e Exit) Decision {
 	p = p.withDefaults(&r.policy)
-	now, draw := r.options.Clock.Now(), 0.0 // before the lock, which a panic would leave locked
+	now, draw := r.options.Clock.Now(), 0.0 // no function of the caller runs under a lock
 	if p.jitters() {
 		draw = r.options.Rand()
 	}
@@ -110,15 +113,19 @@ func (r *Restarter[K]) Exited(key K, p ExitPolicy, e Exit) Decision {
 	defer shard.mu.Unlock()
 	x := find(shard, hash, key)
 	if x == nil {
-		x = &entry{}
+		x = r.newEntry()
 		shard.insert(hash, key, x)
 	}
+	x.seen = now
 	var before Outcome
 	if r.options.History > 0 {
 		before = x.Outcome
 	}
 	d := x.Exited(&p, e, now, draw)
-	if x.isInvalid = d.Invalid != nil; !d.New || x.isInvalid {
+	if !d.New {
+		return d
+	}
+	if x.isInvalid = d.Invalid != nil; x.isInvalid {
 		return d
 	}
 	if r.options.History > 0 && before.Action != "" {
@@ -133,6 +140,13 @@ func (r *Restarter[K]) Exited(key K, p ExitPolicy, e Exit) Decision {
 	d.New = true
 	return d
 }
+
+// newEntry returns the entry of a key without an exit.
+func (r *Restarter[K]) newEntry() *entry { return &entry{keep: r.policy.keep()} }
+
+// Complete returns p with its zero fields replaced by those of the Restarter's policy, as
+// Exited uses it.
+func (r *Restarter[K]) Complete(p ExitPolicy) ExitPolicy { return p.withDefaults(&r.policy) }
 
 // keep returns how long counts matter after a start was due: as long as the windows of
 // limits, and a run that starts late, lasts ResetAfter and is reported late.
@@ -201,7 +215,7 @@ func (r *Restarter[K]) CanStart(key K) (ok bool, wait time.Duration) {
 		if r.rate == nil {
 			return true, 0
 		}
-		x = &entry{} // for its turn
+		x = r.newEntry() // for its turn
 		shard.insert(hash, key, x)
 	}
 	return r.canStart(x, now)
@@ -215,7 +229,12 @@ func (r *Restarter[K]) canStart(x *entry, now time.Time) (ok bool, wait time.Dur
 		x.From, x.NotBefore = now, now // the first start
 		r.book(x, now)
 	}
-	return x.canStart(time.Duration(r.bound.Load()), now)
+	ok, wait = x.canStart(time.Duration(r.bound.Load()), now)
+	if wait != Forever && x.isBooked {
+		wait = max(wait, r.rate.until(now, x.slot))
+		ok = wait == 0
+	}
+	return ok, wait
 }
 
 // Started says that key has started, or is about to, and uses up the start that CanStart
@@ -233,17 +252,25 @@ func (r *Restarter[K]) Started(key K, at time.Time) bool {
 	})
 }
 
-// Lost says that the run of key which Started or Wait announced is gone, and that nobody
-// saw its exit, because the program that ran it has crashed, or the machine. It is no
-// failure, and the start is allowed again. After loading a state, a program whose runs end
-// with it calls Lost for every key:
+// Lost says that the run of key which Started or Wait announced ended without a reported
+// exit, because the program that ran it has crashed, or the machine. It is no failure, and
+// the start is allowed again, at once or at its turn under Rate. After loading a state, a
+// program whose runs end with it calls Lost for every key:
 //
 //	for key := range r.All() {
 //		r.Lost(key)
 //	}
 func (r *Restarter[K]) Lost(key K) {
+	now := r.options.Clock.Now()
 	r.change(key, false, func(x *entry) bool {
+		if x.StartedAt.IsZero() {
+			return false
+		}
 		x.Lost()
+		if x.Action == "" {
+			x.From, x.NotBefore = time.Time{}, time.Time{} // its first start takes another turn
+		}
+		r.book(x, now)
 		return true
 	})
 }
@@ -279,11 +306,12 @@ func (r *Restarter[K]) Forgive(key K) {
 func (r *Restarter[K]) RestartNow(key K) (d Decision, ok bool) {
 	now := r.options.Clock.Now()
 	ok = r.change(key, false, func(x *entry) bool {
-		waits := x.rest(Forever, now) > 0
+		_, wait := r.canStart(x, now)
 		if !x.RestartNow(now) {
 			return false
 		}
-		if waits {
+		if wait > 0 {
+			x.startAt(now)
 			r.book(x, now)
 		}
 		d = x.Decision()
@@ -303,7 +331,7 @@ func (r *Restarter[K]) change(key K, add bool, f func(*entry) (changed bool)) bo
 		if !add {
 			return false
 		}
-		x = &entry{}
+		x = r.newEntry()
 		shard.insert(hash, key, x)
 	}
 	changed := f(x)
@@ -325,13 +353,14 @@ func (r *Restarter[K]) Reset(key K) {
 	}
 }
 
-// GC drops keys that no longer matter and returns their number; call it occasionally. A
-// key with a restart matters until both the longest Window and twice the longest
-// ResetAfter of its policy have passed since the restart was due, began, and was decided.
-// With a limit that has no Window, it matters until Reset, and so does a key that was
-// stopped or given up, since nothing must start it again.
+// GC drops keys that no longer matter and returns their number; call it occasionally. It
+// drops a key that may start, once both the longest Window and twice the longest ResetAfter
+// of its policy have passed since its start was due and its exit was last reported. An exit
+// that is reported again later is then a new one.
 //
-// So GC forgets a key that has run for long. Ask CanStart only about what does not run.
+// GC keeps a key that was started, stopped or given up, since nothing must start it by
+// mistake, and one with a limit that has no Window. Call Reset when such a key is gone for
+// good.
 func (r *Restarter[K]) GC() int {
 	now := r.options.Clock.Now()
 	dropped := 0
@@ -342,10 +371,10 @@ func (r *Restarter[K]) GC() int {
 }
 
 func (x *entry) isOver(now time.Time) bool {
-	if x.isInvalid || !x.Action.restarts() && x.Action != "" || x.LimitReached || x.keep == Forever {
+	if x.isInvalid || !x.StartedAt.IsZero() || !x.Action.restarts() && x.Action != "" || x.LimitReached || x.keep == Forever {
 		return false
 	}
-	last := later(later(later(x.NotBefore, x.Turn), x.Reported), x.StartedAt)
+	last := later(later(later(x.NotBefore, x.Turn), x.Reported), x.seen)
 	return now.Sub(last) > x.keep
 }
 
@@ -389,12 +418,12 @@ func (r *Restarter[K]) Due(now time.Time) iter.Seq2[K, Decision] {
 }
 
 // due returns the decision about key and its wait, if it allows a start that is not used
-// up. The decision's times are made to fit the wait, even if a clock was set since.
+// up. NotBefore and Delay are moved so that Remaining(now) is the wait.
 func (r *Restarter[K]) due(key K, now time.Time) (d Decision, wait time.Duration, ok bool) {
 	shard, hash := r.keys.lock(key)
 	defer shard.mu.Unlock()
 	x := find(shard, hash, key)
-	if x == nil || x.Action == "" {
+	if x == nil {
 		return d, 0, false
 	}
 	ok, wait = r.canStart(x, now)
@@ -406,7 +435,7 @@ func (r *Restarter[K]) due(key K, now time.Time) (d Decision, wait time.Duration
 		d.NotBefore = now.Add(wait)
 	}
 	d.Delay = max(d.Delay, wait)
-	return d, wait, true
+	return d, wait, true // also before the first exit, with a decision of no action
 }
 
 // State returns a copy of the state of key and reports whether key is known.
@@ -414,7 +443,7 @@ func (r *Restarter[K]) State(key K) (State, bool) {
 	shard, hash := r.keys.lock(key)
 	defer shard.mu.Unlock()
 	if x := find(shard, hash, key); x != nil {
-		return x.clone(), true
+		return x.Clone(), true
 	}
 	return State{}, false
 }
@@ -432,15 +461,14 @@ func (r *Restarter[K]) All() iter.Seq2[K, State] {
 }
 
 // Restore sets the state of key to s, which may be damaged or edited. A wait longer than a
-// day or, if that is longer, than every delay in use becomes that long, and all else that
-// lies later than the clock counts as of now. A start that is allowed and not used up takes a
-// new turn under Rate.
+// day or, if that is longer, than every delay in use becomes that long. A start that is
+// allowed and not used up takes a new turn under Rate.
 func (r *Restarter[K]) Restore(key K, s State) {
 	now := r.options.Clock.Now()
-	s = s.clone()
-	s.repair(time.Duration(r.bound.Load()), now)
+	s = s.Clone()
+	s.repair(time.Duration(r.bound.Load()))
 	s.History = s.History[max(0, len(s.History)-r.options.History):]
-	x := &entry{State: s, keep: max(r.policy.keep(), minBound)}
+	x := &entry{State: s, keep: max(r.policy.keep(), minBound), seen: now}
 	if s.Restarts > 0 || slices.ContainsFunc(s.Rules, func(n RuleCounts) bool { return n.Restarts > 0 }) {
 		x.keep = Forever
 	}
@@ -457,72 +485,4 @@ func (r *Restarter[K]) Restore(key K, s State) {
 		r.book(x, now)
 	}
 	r.waiters.wake(key)
-}
-
-// ErrNoStart is the error of a Wait for a key that no passing of time lets start.
-var ErrNoStart = errors.New("no start is allowed")
-
-// Wait waits until CanStart allows a start of key, uses it up as Started does, and returns
-// nil: start the key now. After a give-up that ends, Wait waits for its end. It follows
-// changes by RestartNow, Forgive, Reset, Restore or another exit.
-//
-// If only another exit, Forgive or Reset can allow a start, as after a stop, a give-up that
-// does not end, or a start that was already used up, Wait returns an error wrapping
-// ErrNoStart that says which. If ctx is done first, Wait returns ctx's error.
-//
-// Wait uses the timers of the option Clock if it is a clock.Clock. Otherwise it uses
-// real timers, and reads Clock whenever one fires.
-func (r *Restarter[K]) Wait(ctx context.Context, key K) error {
-	s := sleeper{clock: clock.RealClock{}}
-	if c, ok := r.options.Clock.(clock.Clock); ok {
-		s.clock = c
-	}
-	defer s.stop()
-	for {
-		if done, err := r.await(ctx, key, &s); done || err != nil {
-			return err
-		}
-	}
-}
-
-// await takes the start of key, or waits until it may be allowed.
-func (r *Restarter[K]) await(ctx context.Context, key K, s *sleeper) (done bool, err error) {
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
-	wake := r.waiters.add(key)
-	defer r.waiters.remove(key, wake)
-	wait, err := r.take(key)
-	if err != nil || wait == 0 {
-		return true, err
-	}
-	return false, s.sleep(ctx, wait, wake.changed)
-}
-
-// take uses up the start of key if it is allowed, and otherwise returns the wait.
-func (r *Restarter[K]) take(key K) (wait time.Duration, err error) {
-	now := r.options.Clock.Now()
-	r.change(key, true, func(x *entry) bool {
-		var ok bool
-		if ok, wait = r.canStart(x, now); ok {
-			x.Started(now)
-		} else if wait == Forever {
-			err = fmt.Errorf("backoff: Restarter.Wait(%s): %w, because %s", keyText(key), ErrNoStart, x.whyNot())
-		}
-		return ok
-	})
-	return wait, err
-}
-
-// whyNot says why an entry allows no start.
-func (x *entry) whyNot() string {
-	switch {
-	case x.isInvalid:
-		return "the policy of its last exit is invalid"
-	case !x.StartedAt.IsZero():
-		return "it was started and has not exited since"
-	case x.Action == ActionStop:
-		return "it was stopped"
-	}
-	return "it was given up"
 }

@@ -352,7 +352,7 @@ func TestLoadedStartsTakeTheirTurns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, down := range []time.Duration{5 * second, time.Hour} {
+	for _, down := range []time.Duration{5 * second, hour, 25 * hour} {
 		step(c, down)
 		again := newRestarter(t, backoff.CrashLoop(), o)
 		if err := json.Unmarshal(text, again); err != nil {
@@ -403,6 +403,71 @@ func TestFirstStartsTakeTurns(t *testing.T) {
 	}
 	if got := remaining(again, "c"); got != 0 {
 		t.Errorf("c waits %v", got)
+	}
+}
+
+// Runs that were lost with their program take turns, those of first starts, too.
+func TestLostRunsTakeTurns(t *testing.T) {
+	c := fakeClock()
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 1})
+	for _, key := range []string{"a", "b", "c"} {
+		if key != "c" {
+			r.Exited(key, backoff.ExitPolicy{}, backoff.Exit{Code: 1})
+		}
+		step(c, minute)
+		r.Started(key, time.Time{})
+	}
+	for i, key := range []string{"a", "b", "c"} {
+		r.Lost(key)
+		if got := remaining(r, key); got != time.Duration(i)*second {
+			t.Errorf("%s waits %v", key, got)
+		}
+	}
+	if n := len(maps.Collect(r.Due(c.Now()))); n != 3 {
+		t.Errorf("%d are due", n)
+	}
+}
+
+// A machine whose clock starts in 1970 and is set right later recognizes its exits.
+func TestStateLoadedByAClockInThePast(t *testing.T) {
+	c := fakeClock()
+	o := backoff.RestarterOptions[string]{Clock: c}
+	p := backoff.ExitPolicy{Limit: 2, Window: hour}
+	r := newRestarterOf(t, p, o)
+	e := crash(1, c.Now(), 0)
+	r.Exited("a", p, e)
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.SetTime(time.Unix(100, 0))
+	again := newRestarterOf(t, p, o)
+	if err := json.Unmarshal(text, again); err != nil {
+		t.Fatal(err)
+	}
+	again.Started("a", time.Time{})
+	if again.Healthy("a", p) {
+		t.Error("a run in 1970 is a long one")
+	}
+	c.SetTime(t0.Add(minute))
+	if d := again.Exited("a", p, e); d.New {
+		t.Errorf("the same exit is new: %+v", d)
+	}
+	for n := range 2 {
+		if d := again.Exited("a", p, crash(int64(n+2), c.Now(), 0)); (d.Action == giveUp) != (n == 1) {
+			t.Errorf("the window has forgotten: %+v", d)
+		}
+	}
+}
+
+// Complete returns the policy that decides, for a reason that fits.
+func TestReasonUnderTheRestartersPolicy(t *testing.T) {
+	r := newRestarterOf(t, backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, Retries: 1}, backoff.RestarterOptions[string]{})
+	e := backoff.Exit{Code: 1}
+	r.Exited("a", backoff.ExitPolicy{}, e)
+	got := r.Exited("a", backoff.ExitPolicy{}, e).Reason(r.Complete(backoff.ExitPolicy{}), e)
+	if want := "exit code 1 under restartPolicy OnFailure: given up, after 1 retry in a row (failure 2 in a row)"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 
@@ -463,6 +528,7 @@ func TestRestoreMendsDamagedStates(t *testing.T) {
 		"a give-up without an end":                          {backoff.State{Outcome: backoff.Outcome{Action: giveUp}}, forever},
 		"a give-up in the year 9999":                        {backoff.State{Outcome: backoff.Outcome{Action: giveUp, From: t0, NotBefore: far}}, 24 * time.Hour},
 		"started in the year 9999":                          {backoff.State{StartedAt: far}, forever},
+		"started before the year 1":                         {backoff.State{StartedAt: time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC)}, 0},
 		"a turn in the year 9999":                           {backoff.State{Outcome: backoff.Outcome{Action: restart, From: t0, NotBefore: at(5), Turn: far}}, 5 * second},
 		"nothing":                                           {backoff.State{}, 0},
 	} {
@@ -486,11 +552,6 @@ func TestRestoreMendsDamagedStates(t *testing.T) {
 	}
 	if len(s.Recent) != backoff.MaxLimit || len(s.Rules) != backoff.MaxRules || len(s.Rules[0].Recent) != backoff.MaxLimit || len(s.History) != 10 {
 		t.Errorf("%d restarts, %d rules, %d of the first, %d earlier exits", len(s.Recent), len(s.Rules), len(s.Rules[0].Recent), len(s.History))
-	}
-	for _, at := range []time.Time{s.Recent[0], s.Recent[len(s.Recent)-1], s.Exit.Started, s.Exit.Finished, s.Reported} {
-		if at.After(t0) {
-			t.Errorf("%v is later than now", at)
-		}
 	}
 	if many.Failures != -7 || !many.Recent[0].Equal(far) {
 		t.Error("the caller's state was changed")
@@ -560,6 +621,22 @@ func TestGCDropsKeysThatNoLongerMatter(t *testing.T) {
 			if n := r.GC(); n != 1 || r.Len() != 0 {
 				t.Errorf("%s: %d dropped, %d left", name, n, r.Len())
 			}
+		}
+	}
+	// What runs is kept, also before its first exit, and so is an exit that is still reported.
+	runs := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
+	runs.Started("a", time.Time{})
+	if n := runs.GC(); n != 0 {
+		t.Error("a key that runs for the first time was dropped")
+	}
+	seen := fakeClock()
+	polled := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: seen})
+	e := crash(1, seen.Now(), 0)
+	polled.Exited("a", backoff.ExitPolicy{}, e)
+	for range 10 {
+		step(seen, 15*minute)
+		if polled.GC(); polled.Exited("a", backoff.ExitPolicy{}, e).New {
+			t.Error("an exit that is still reported is new again")
 		}
 	}
 	// An exit reported long after it happened is not dropped at once.

@@ -78,9 +78,9 @@ type Rule struct {
 	MinFailures int           `json:"minFailures,omitempty"` // at least this many failures in a row, this exit included
 
 	// Uncounted makes an exit no failure: a pause, a planned restart, a drain. Such an
-	// exit changes neither failures nor limits. Its restart waits for Delay's first delay
-	// or, without a Delay, for what is left of the wait before it. A run longer than
-	// ResetAfter starts the counts over all the same.
+	// exit changes neither failures nor limits. Its restart waits for Delay's first delay.
+	// Without a Delay, the wait before it goes on, so if that is over, it restarts at once,
+	// every time. A run longer than ResetAfter starts the counts over all the same.
 	Uncounted bool `json:"uncounted,omitempty"`
 
 	// Delay is the curve for the rule's own failures in a row; nil means the policy's
@@ -209,8 +209,8 @@ func (p *ExitPolicy) decide(e *Exit, attempt int) (Action, int) {
 				continue
 			}
 		}
-		if r.hasConditionOfOurs() {
-			if !r.meetsOurs(e, attempt) {
+		if r.hasExtensions() {
+			if !r.meetsExtensions(e, attempt) {
 				continue
 			}
 		} else if r.ExitCodes == nil {
@@ -227,8 +227,8 @@ func (p *ExitPolicy) decide(e *Exit, attempt int) (Action, int) {
 	return ActionRestart, -1
 }
 
-// meetsOurs reports whether the conditions unknown to core/v1 hold.
-func (r *Rule) meetsOurs(e *Exit, attempt int) bool {
+// meetsExtensions reports whether the conditions that core/v1 has not hold.
+func (r *Rule) meetsExtensions(e *Exit, attempt int) bool {
 	return (len(r.Reasons) == 0 || slices.Contains(r.Reasons, e.Reason)) &&
 		(len(r.Signals) == 0 || slices.Contains(r.Signals, signalName(e.signal()))) &&
 		(r.RanLessThan == 0 || e.ran() < r.RanLessThan) &&
@@ -236,8 +236,8 @@ func (r *Rule) meetsOurs(e *Exit, attempt int) bool {
 		(r.MinFailures == 0 || attempt >= r.MinFailures)
 }
 
-// hasConditionOfOurs reports whether r has a condition unknown to core/v1.
-func (r *Rule) hasConditionOfOurs() bool {
+// hasExtensions reports whether r has a condition that core/v1 has not.
+func (r *Rule) hasExtensions() bool {
 	return len(r.Reasons) > 0 || len(r.Signals) > 0 || r.RanLessThan != 0 || r.RanAtLeast != 0 || r.MinFailures != 0
 }
 

@@ -109,7 +109,7 @@ func (r *Rule) valid() bool {
 	switch {
 	case !r.Action.decides(),
 		r.Name != "" && !isLabel(r.Name),
-		r.ExitCodes == nil && !r.hasConditionOfOurs(),
+		r.ExitCodes == nil && !r.hasExtensions(),
 		r.ExitCodes != nil && !r.ExitCodes.valid(),
 		len(r.Reasons) > maxListed || len(r.Signals) > maxListed,
 		r.RanLessThan < 0 || r.RanAtLeast < 0 || r.RanLessThan > 0 && r.RanAtLeast >= r.RanLessThan,
@@ -162,7 +162,7 @@ func (r *Rule) validate(errs *field.Errors, path string) {
 	}
 	if r.ExitCodes != nil {
 		r.ExitCodes.validate(errs, path+".exitCodes")
-	} else if !r.hasConditionOfOurs() {
+	} else if !r.hasExtensions() {
 		errs.Add(field.Required, path+".exitCodes", nil, "must be given, or another condition")
 	}
 	validateListed(errs, path+".reasons", r.Reasons, func(reason string) (field.Type, string) {

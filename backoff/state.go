@@ -16,11 +16,12 @@ type Outcome struct {
 	Rule     int       `json:"rule,omitempty"`     // index of the rule that decided, or -1
 	RuleName string    `json:"ruleName,omitempty"` // that rule's name
 
-	RuleFailures int `json:"ruleFailures,omitempty"` // as in Decision
+	RuleFailures int  `json:"ruleFailures,omitempty"` // as in Decision
+	Again        bool `json:"again,omitempty"`        // as in Decision
 
-	// The wait lasts from From, usually the end of the run, to the later of NotBefore and Turn. It is
-	// that of a restart, or of a give-up that ends. Without a wait, all three are zero. Turn is
-	// set only if a Restarter's Rate makes the wait longer.
+	// The wait lasts from From, usually the end of the run, to NotBefore. It is that of a
+	// restart, or of a give-up that ends; without one, both are zero. If a Restarter's Rate
+	// makes it longer, it lasts to Turn. A State alone ignores Turn.
 	From      time.Time `json:"from,omitzero"`
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	Turn      time.Time `json:"turn,omitzero"`
@@ -30,7 +31,7 @@ type Outcome struct {
 func (o *Outcome) Decision() Decision {
 	d := Decision{
 		Action: o.Action, Failures: o.Failures,
-		Rule: o.Rule, RuleName: o.RuleName, RuleFailures: o.RuleFailures,
+		Rule: o.Rule, RuleName: o.RuleName, RuleFailures: o.RuleFailures, Again: o.Again,
 	}
 	if !o.NotBefore.IsZero() {
 		d.NotBefore = later(o.NotBefore, o.Turn)
@@ -49,11 +50,16 @@ func (o *Outcome) Decision() Decision {
 // can do.
 //
 // The fields can be stored as JSON, shown and edited. Exited and CanStart accept any
-// values: negative counts count as 0, lists are cut to their limits, and a wait longer
-// than a day or, if that is longer, than every delay of the policy becomes that long.
+// values: negative counts count as 0, counts of rules are cut to as many as a policy has
+// rules, and a wait longer than a day or, if that is longer, than every delay of the
+// policy becomes that long.
 //
-// A State is a plain value. It is not safe for concurrent use while a method that changes
-// it runs.
+// From, NotBefore, Recent and StartedAt keep the monotonic reading of the times that the
+// caller passed. Exit and Reported have none, because they are compared with times from
+// elsewhere.
+//
+// Copy a State with Clone, because a plain copy shares its lists. A State is not safe for
+// concurrent use while a method that changes it runs.
 type State struct {
 	Outcome // the last exit
 
@@ -96,16 +102,19 @@ var zeroPolicy ExitPolicy
 // If the exit is not new, Exited returns the last decision again; see Exit. If p is not
 // valid, it decides to stop, says so in the Decision, and leaves s as it was.
 //
-//   - A run longer than ResetAfter, and every exit after one that led to Stop, starts counts
-//     and limits over. A long run leaves the restarts within a Window, which end by
-//     themselves, unless a limit was reached. A run is the time from e.Started to e.Finished.
+//   - A run is the time from e.Started, or from the end of the run before if that is later,
+//     to e.Finished. After a run longer than ResetAfter, the failures in a row and the
+//     restarts of a limit without a Window start over. If a limit had been reached, so does
+//     everything else; otherwise a Window forgets its restarts one by one.
+//   - After an exit that led to Stop, everything starts over.
 //   - Exit code 0 counts as a failure if it leads to a restart (KEP-4603, On Success and the
 //     10 minute recovery threshold).
 //   - After a give-up by a limit that lasts GiveUpFor, CanStart allows one start. If that run
 //     fails, Exited gives up again for as long, unless the run was longer than ResetAfter.
 //     A limit that was reached counts under any policy, until counts start over. To restart
 //     for another reason, use an Uncounted rule or Forgive.
-//   - A give-up by a rule with ActionGiveUp ends only by Forgive.
+//   - A give-up by a rule with ActionGiveUp has no end. Forgive ends it, and so does another
+//     exit, which is decided anew.
 //   - Times of e outside the years 1 to 9999 count as unset.
 func (s *State) Exited(p *ExitPolicy, e Exit, now time.Time, draw float64) Decision {
 	if p == nil {
@@ -130,10 +139,14 @@ func (s *State) decide(p *ExitPolicy, e *Exit, now time.Time, draw float64) {
 	if e.Finished.IsZero() {
 		e.Finished = now
 	}
-	s.limitCounts()
-	s.startOver(p, e.ran(), s.Action == ActionStop)
+	s.clampCounts()
+	run := *e
+	if s.Action != "" && !e.Started.IsZero() {
+		run.Started = later(e.Started, s.end())
+	}
+	s.startOver(p, run.ran(), s.Action == ActionStop)
 
-	action, rule := p.decide(e, addCount(s.Failures, 1))
+	action, rule := p.decide(&run, addCount(s.Failures, 1))
 	var r *Rule
 	name := ""
 	if rule >= 0 {
@@ -157,8 +170,9 @@ func (s *State) decide(p *ExitPolicy, e *Exit, now time.Time, draw float64) {
 			failures, ruleFailures = own.Failures, own.Failures
 		}
 	}
-	opens := time.Duration(0) // how long a give-up lasts
+	again, opens := false, time.Duration(0) // how long a give-up lasts
 	if counts && action.restarts() && !s.withinLimits(p, r, own, now) {
+		again = s.LimitReached
 		action, s.LimitReached, opens = ActionGiveUp, true, p.GiveUpFor
 	}
 
@@ -186,10 +200,19 @@ func (s *State) decide(p *ExitPolicy, e *Exit, now time.Time, draw float64) {
 
 	s.Outcome = Outcome{
 		Exit: stored(e), Reported: now.Round(0),
-		Action: action, Failures: s.Failures, Rule: rule, RuleName: name, RuleFailures: ruleFailures,
+		Action: action, Failures: s.Failures, Rule: rule, RuleName: name, RuleFailures: ruleFailures, Again: again,
 		From: from, NotBefore: notBefore,
 	}
 	s.StartedAt = time.Time{}
+}
+
+// end returns when the last run ended, if possible with a monotonic reading. It may be
+// somewhat later, but not after the next run began.
+func (s *State) end() time.Time {
+	if s.From.IsZero() {
+		return s.Exit.Finished
+	}
+	return s.From
 }
 
 // withinLimits counts one more restart against the limits and reports whether they allow
@@ -247,8 +270,8 @@ func (s *State) startOver(p *ExitPolicy, ran time.Duration, entirely bool) {
 	for i := range s.Rules {
 		n := &s.Rules[i]
 		r := n.find(p.Rules)
-		if r == nil && len(p.Rules) > 0 {
-			continue
+		if r == nil && len(p.Rules) > 0 || slices.ContainsFunc(kept, func(k RuleCounts) bool { return k.Rule == n.Rule && k.Name == n.Name }) {
+			continue // removed, or damaged
 		}
 		over := isLong
 		switch {
@@ -310,9 +333,9 @@ func (s *State) countsOf(rule int, name string) *RuleCounts {
 const Forever = time.Duration(math.MaxInt64)
 
 // CanStart reports whether the thing may start at now. If not, wait is how long until it
-// may, or Forever if only another exit, Lost or Forgive can change the answer. A nil p is
-// the zero ExitPolicy; p should be the one that decided, because its delays bound the
-// wait.
+// may, or Forever if only another exit, Lost or Forgive can change the answer, or if p is
+// invalid. A nil p is the zero ExitPolicy; p should be the one that decided, because its
+// delays bound the wait.
 //
 // Each decision allows one start, which Started uses up. So a mistake in telling exits
 // apart becomes a stop that can be seen, and not a loop without a delay. Before the first
@@ -320,6 +343,9 @@ const Forever = time.Duration(math.MaxInt64)
 func (s *State) CanStart(p *ExitPolicy, now time.Time) (ok bool, wait time.Duration) {
 	if p == nil {
 		p = &zeroPolicy
+	}
+	if !p.valid() {
+		return false, Forever
 	}
 	return s.canStart(p.bound(), now)
 }
@@ -337,7 +363,7 @@ func (s *State) rest(bound time.Duration, now time.Time) time.Duration {
 	if s.NotBefore.IsZero() {
 		return 0
 	}
-	whole := later(s.NotBefore, s.Turn).Sub(s.From)
+	whole := s.NotBefore.Sub(s.From)
 	return left(min(max(whole, 0), bound), s.From, now)
 }
 
@@ -353,26 +379,25 @@ func (s *State) rest(bound time.Duration, now time.Time) time.Duration {
 // loading.
 func (s *State) Started(at time.Time) bool {
 	unused := s.StartedAt.IsZero()
-	s.StartedAt = later(s.StartedAt, later(known(at), s.From))
+	s.StartedAt = later(s.StartedAt, later(known(at), s.end()))
 	if s.StartedAt.IsZero() {
 		s.StartedAt = time.Unix(0, 0) // some time before the first exit
 	}
 	return unused
 }
 
-// Lost says that the run which Started announced is gone, and that nobody saw its exit: the
+// Lost says that the run which Started announced ended without a reported exit, because the
 // program that ran it has crashed, or the machine. It is no failure, and CanStart allows
-// the start again. Lost is a no-op if nothing was started. Where exits can still be found
-// out, as those of containers, report them instead.
+// the start again, without another delay. Lost is a no-op if nothing was started. Where
+// exits can still be found out, as those of containers, report them instead.
 func (s *State) Lost() { s.StartedAt = time.Time{} }
 
 // Healthy says that the run which Started announced has gone on until the given time. Once
 // the run is longer than ResetAfter, counts and limits start over, as they would at its
-// exit. Healthy reports whether the failures in a row changed, so that the State has to be
-// stored.
+// exit. Healthy reports whether that changed the State, so that it has to be stored.
 //
-// Programs that poll call it when they see that the thing runs. Their exits need no
-// Started, and the time in which nobody looked is no run.
+// Programs that poll call it when they see that the thing runs. They leave Exit.Started
+// zero, so that only the time up to the last Healthy counts as running.
 func (s *State) Healthy(p *ExitPolicy, until time.Time) bool {
 	if p == nil {
 		p = &zeroPolicy
@@ -380,11 +405,11 @@ func (s *State) Healthy(p *ExitPolicy, until time.Time) bool {
 	if s.StartedAt.IsZero() || !p.valid() {
 		return false
 	}
-	s.StartedAt = earlier(s.StartedAt, until) // a clock was set back
-	before := s.Failures
-	s.limitCounts()
+	s.StartedAt = inYears(earlier(s.StartedAt, until)) // a clock was set back
+	counted := s.Failures != 0 || s.Restarts != 0 || s.LimitReached
+	s.clampCounts()
 	s.startOver(p, until.Sub(s.StartedAt), false)
-	return s.Failures != before
+	return counted && s.Failures == 0 && s.Restarts == 0 && !s.LimitReached
 }
 
 // Forgive starts counts and limits over and, unless the thing runs, lets it start at once,
@@ -419,8 +444,8 @@ func (s *State) startAt(now time.Time) {
 	s.From, s.NotBefore, s.Turn = now, now, time.Time{}
 }
 
-// limitCounts makes counts that may be damaged usable.
-func (s *State) limitCounts() {
+// clampCounts makes counts that may be damaged usable.
+func (s *State) clampCounts() {
 	s.Failures, s.RuleFailures, s.Restarts = max(s.Failures, 0), max(s.RuleFailures, 0), max(s.Restarts, 0)
 	s.Rules = s.Rules[:min(len(s.Rules), maxRules)]
 	for i := range s.Rules {
@@ -429,36 +454,34 @@ func (s *State) limitCounts() {
 	}
 }
 
-// repair makes a stored State usable at now. A time of the past that is later than now
-// becomes now, a wait longer than bound becomes as long as bound, and a decision that
-// nothing could have made allows a start after its wait.
+// repair makes a stored State usable. A wait longer than bound becomes as long as bound, a
+// decision that nothing could have made allows a start after its wait, and times outside
+// the years that JSON can represent are dropped.
 //
-// The beginning of a wait stays, even if it is later than now: left bounds what that can
-// do, and a program that loads its state again and again must not wait anew each time.
-func (s *State) repair(bound time.Duration, now time.Time) {
-	now = inYears(now)
-	s.limitCounts()
-	s.Outcome.repair(bound, now)
-	if !s.StartedAt.IsZero() {
-		s.StartedAt = earlier(s.StartedAt, now)
-	}
-	s.Recent = repairTimes(s.Recent, now)
+// Times that are later than the clock stay. The methods that use them bound what they can
+// do, and once the clock is right again, nothing is lost: an exit is still recognized, and
+// a program that loads its state again and again does not wait anew each time.
+func (s *State) repair(bound time.Duration) {
+	s.clampCounts()
+	s.Outcome.repair(bound)
+	s.StartedAt = known(s.StartedAt)
+	s.Recent = repairTimes(s.Recent)
 	for i := range s.Rules {
-		s.Rules[i].Recent = repairTimes(s.Rules[i].Recent, now)
+		s.Rules[i].Recent = repairTimes(s.Rules[i].Recent)
 	}
 	s.History = s.History[max(0, len(s.History)-maxHistory):]
 	for i := range s.History {
-		s.History[i].repair(bound, now)
+		s.History[i].repair(bound)
 	}
 }
 
-func (o *Outcome) repair(bound time.Duration, now time.Time) {
-	o.Exit.Started, o.Exit.Finished, o.Reported = earlier(o.Exit.Started, now), earlier(o.Exit.Finished, now), earlier(o.Reported, now)
+func (o *Outcome) repair(bound time.Duration) {
+	o.Exit.Started, o.Exit.Finished, o.Reported = known(o.Exit.Started), known(o.Exit.Finished), known(o.Reported)
+	o.From, o.NotBefore, o.Turn = known(o.From), known(o.NotBefore), known(o.Turn)
 	o.Failures, o.RuleFailures, o.Rule = max(o.Failures, 0), max(o.RuleFailures, 0), max(o.Rule, -1)
 	switch {
 	case o.Action == "", o.Action == ActionStop:
-		o.From, o.NotBefore, o.Turn = time.Time{}, time.Time{}, time.Time{}
-		return
+		o.NotBefore = time.Time{}
 	case !o.Action.decides():
 		o.Action = ActionRestart
 	}
@@ -466,22 +489,18 @@ func (o *Outcome) repair(bound time.Duration, now time.Time) {
 		o.From, o.Turn = time.Time{}, time.Time{}
 		return
 	}
-	whole := min(max(o.NotBefore.Sub(o.From), 0), bound)
-	o.NotBefore, o.Turn = o.From.Add(whole), earlier(o.Turn, o.From.Add(bound))
+	o.NotBefore = o.From.Add(min(max(o.NotBefore.Sub(o.From), 0), bound))
 }
 
-// repairTimes returns the newest times that a limit can have, in order and none later than
-// now.
-func repairTimes(times []time.Time, now time.Time) []time.Time {
-	for i := range times {
-		times[i] = earlier(times[i], now)
-	}
+// repairTimes returns the newest times that a limit can have, in order.
+func repairTimes(times []time.Time) []time.Time {
+	times = slices.DeleteFunc(times, func(at time.Time) bool { return known(at).IsZero() })
 	slices.SortFunc(times, time.Time.Compare)
 	return times[max(0, len(times)-maxRecent):]
 }
 
-// clone returns a copy that shares nothing with s.
-func (s *State) clone() State {
+// Clone returns a copy that shares nothing with s.
+func (s *State) Clone() State {
 	c := *s
 	c.Recent, c.Rules, c.History = slices.Clone(s.Recent), slices.Clone(s.Rules), slices.Clone(s.History)
 	for i := range c.Rules {

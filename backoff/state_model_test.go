@@ -19,6 +19,7 @@ type model struct {
 	policy  backoff.ExitPolicy
 	events  []event
 	started time.Time // of the run after the last exit; zero while there is none
+	end     time.Time // no run began before it
 }
 
 // event is one exit, one look at a healthy run, or one Forgive.
@@ -113,12 +114,20 @@ func (m *model) exited(e backoff.Exit, now time.Time) backoff.Decision {
 	}
 	this := event{exit: &e, at: now}
 	if !e.Started.IsZero() {
-		this.ran = e.Finished.Sub(e.Started)
+		began := e.Started
+		if m.end.After(began) {
+			began = m.end
+		}
+		this.ran = e.Finished.Sub(began)
 	}
 	m.events = append(m.events, this)
 	last := &m.events[len(m.events)-1]
 
-	last.action, last.rule = slowDecideExit(p, e, m.failures()+1)
+	bounded := e
+	if !e.Started.IsZero() {
+		bounded.Started = e.Finished.Add(-this.ran)
+	}
+	last.action, last.rule = slowDecideExit(p, bounded, m.failures()+1)
 	rule := m.rule(*last)
 	uncounted := rule != nil && rule.Uncounted
 	counted := !uncounted && (last.action != backoff.ActionStop || e.Code != 0)
@@ -311,6 +320,9 @@ func (h *history) exit() {
 		return rule >= 0 && h.model.policy.Rules[rule].Uncounted && h.model.policy.Rules[rule].Delay == nil
 	}
 	waited := h.state.NotBefore.IsZero() || !h.state.StartedAt.IsZero()
+	if h.model.end = h.state.From; h.model.end.IsZero() {
+		h.model.end = h.state.Exit.Finished
+	}
 	got := h.state.Exited(&h.model.policy, e, now, 0)
 	want := h.model.exited(e, now)
 	h.ended, h.wait = h.clock.Elapsed, got.Delay
@@ -319,9 +331,10 @@ func (h *history) exit() {
 	}
 	switch {
 	case h.damaged: // the counts are whatever the file said
-		h.model.adopt(&h.state)
+		h.model.adopt(&h.state, e)
 		h.loaded = false
 	case uncounted(want.Rule) && got.Action == want.Action:
+		h.seen["not counted"]++
 		if left := got.NotBefore.Sub(now); !waited && e.RetryAfter == 0 && left != rest {
 			h.fatalf("%+v: an uncounted exit waits %v, not the %v that were left", e, left, rest)
 		}
@@ -337,13 +350,11 @@ func (h *history) exit() {
 }
 
 // adopt takes over a state whose counts nothing in the model explains.
-func (m *model) adopt(s *backoff.State) {
+func (m *model) adopt(s *backoff.State, last backoff.Exit) {
 	*s = backoff.State{Outcome: s.Outcome}
 	s.Failures, s.RuleFailures = 0, 0
-	m.events = []event{{forgotten: true}}
-	if s.Action == backoff.ActionStop {
-		m.events = append(m.events, event{action: backoff.ActionStop, rule: -1})
-	}
+	last.Finished = s.Exit.Finished
+	m.events = []event{{forgotten: true, exit: &last, rule: -1, action: s.Action}}
 }
 
 // start asks and starts. A start is late by at most its wait, or twice that if a clock was
@@ -444,7 +455,9 @@ func (h *history) damage() {
 
 func (h *history) healthy() {
 	now := h.clock.Now()
-	h.state.Healthy(&h.model.policy, now)
+	if h.state.Healthy(&h.model.policy, now) {
+		h.seen["healthy"]++
+	}
 	if !h.model.started.IsZero() {
 		if h.model.started.After(now) {
 			h.model.started = now
@@ -463,6 +476,7 @@ func (h *history) forgive() {
 func (h *history) restartNow() {
 	if h.state.RestartNow(h.clock.Now()) {
 		h.wait = 0
+		h.seen["woken"]++
 	}
 }
 
@@ -514,7 +528,7 @@ func histories(t *testing.T, first, n uint64) {
 		t.Logf("%7d %s", seen[name], name)
 	}
 	for _, name := range []string{
-		"Restart", "Stop", "GiveUp", "started", "reported again", "clock set", "program restarted", "damaged", "forgiven", "early, by a clock or file that was wrong",
+		"Restart", "Stop", "GiveUp", "started", "lost", "healthy", "woken", "not counted", "reported again", "clock set", "program restarted", "damaged", "forgiven", "early, by a clock or file that was wrong",
 	} {
 		if seen[name] == 0 {
 			t.Errorf("%s: never", name)

@@ -61,6 +61,7 @@ func decided(d backoff.Decision, action backoff.Action, failures int, delay time
 }
 
 const (
+	hour    = time.Hour
 	restart = backoff.ActionRestart
 	giveUp  = backoff.ActionGiveUp
 )
@@ -159,6 +160,59 @@ func TestHealthyUnderAClockThatWasSetBack(t *testing.T) {
 	l.pass(161 * second)
 	if !l.state.Healthy(&l.policy, l.now) {
 		t.Errorf("%+v", l.state)
+	}
+}
+
+// A run begins no sooner than the one before it ended, so a start in 1970, or that of the
+// supervisor, makes no long run.
+func TestRunBeginsAfterTheLast(t *testing.T) {
+	l := newLife(t, backoff.ExitPolicy{Retries: 3})
+	for n := range 3 {
+		l.pass(minute)
+		if d := l.exit(backoff.Exit{Code: 1, Started: time.Unix(0, 0)}); d.Action != restart || n > 0 && d.Failures != n+1 {
+			t.Errorf("exit %d: %+v", n, d)
+		}
+	}
+	if d := l.exit(backoff.Exit{Code: 1, Started: time.Unix(0, 0)}); d.Action != giveUp {
+		t.Errorf("%+v", d)
+	}
+	l.pass(hour)
+	l.state.Started(time.Time{})
+	if !l.state.StartedAt.Equal(l.state.Exit.Finished) {
+		t.Errorf("started at %v, before the end of the last run", l.state.StartedAt)
+	}
+}
+
+// A limit that was reached counts whatever decides afterwards, and the reason says so.
+func TestReachedLimitIsNotBlamedOnAnother(t *testing.T) {
+	once := backoff.Rule{Name: "once", Action: restart, Reasons: []string{"A"}, Limit: 1}
+	l := newLife(t, backoff.ExitPolicy{Rules: []backoff.Rule{once}, Limit: 9, Window: hour})
+	var reasons []string
+	for _, reason := range []string{"A", "A", "B"} {
+		e := backoff.Exit{Code: 1, Reason: reason}
+		reasons = append(reasons, l.exit(e).Reason(l.policy, e))
+	}
+	want := []string{
+		"exit code 1 (A) meets rule once: restarted after 10s (failure 1 in a row)",
+		"exit code 1 (A) meets rule once: given up, the rule's limit of 1 restart is used up (failure 2 in a row)",
+		"exit code 1 (B) under restartPolicy Always: given up, because a limit was reached before (failure 3 in a row)",
+	}
+	if diff := cmp.Diff(want, reasons); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Counts that are there twice do not keep a limit from being reached.
+func TestRepeatedCountsOfARule(t *testing.T) {
+	twice := func(name string) backoff.Rule {
+		return backoff.Rule{Name: name, Action: restart, Reasons: []string{name}, Limit: 2}
+	}
+	l := newLife(t, backoff.ExitPolicy{Rules: []backoff.Rule{twice("a"), twice("b")}})
+	l.state.Rules = slices.Repeat([]backoff.RuleCounts{{Rule: 0, Name: "a"}}, 20)
+	for n := range 3 {
+		if d := l.exit(backoff.Exit{Code: 1, Reason: "b"}); (d.Action == giveUp) != (n == 2) {
+			t.Errorf("exit %d: %+v", n, d)
+		}
 	}
 }
 
@@ -430,6 +484,10 @@ func TestInvalidPolicyDecidesNothing(t *testing.T) {
 		}
 		if d := l.exit(e); !decided(d, restart, 3, 40*second) {
 			t.Errorf("%s, mended: %+v", name, d)
+		}
+		var fresh backoff.State
+		if ok, wait := fresh.CanStart(&p, l.now); ok || wait != backoff.Forever {
+			t.Errorf("%s: may start: %t, in %v", name, ok, wait)
 		}
 	}
 }

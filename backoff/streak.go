@@ -59,8 +59,8 @@ func (p Policy) Left(s Streak, now time.Time) time.Duration {
 // something does, as a resourceVersion, take the newer copy instead.
 //
 // The higher count wins, never the later time, because clocks differ. With equal counts
-// the later Last wins unless it is after now. So a copy from before a long run or a
-// success brings the old count back, and a start waits longer than it had to.
+// the later Last wins unless it is after now. So a stale copy may win, and a start waits
+// longer than it had to.
 func (s Streak) Merge(other Streak, now time.Time) Streak {
 	switch {
 	case s.Failures != other.Failures:

@@ -102,13 +102,13 @@ type Supervisor struct {
 	live     int                // goroutines
 	idle     chan struct{}      // closed while live is 0
 	stopping chan struct{}      // closed by the first stop
-	failures []error            // at most retries
-	dropped  int                // failures beyond retries
+	failures []error            // at most maxFailures
+	dropped  int                // failures beyond maxFailures
 }
 
-// retries bounds the failures that Wait and Run return, since a program can keep
+// maxFailures bounds the failures that Wait and Run return, since a program can keep
 // adding goroutines that fail.
-const retries = 100
+const maxFailures = 100
 
 // New returns a Supervisor without goroutines. The error wraps field.Errors with every
 // mistake in o.

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
 
 	"github.com/restartkit/restart/backoff"
@@ -50,9 +51,7 @@ func (s *Supervisor) run(w *worker) {
 			e.Exit.Code, e.Exit.Reason = 2, ReasonPanic
 		}
 		e.Exit.Finished = s.options.Clock.Now()
-		if again = s.exited(w, e, permanent); again {
-			s.wait(w)
-		}
+		again = s.exited(w, e, permanent) && s.wait(w)
 	}()
 	err := w.call(w.ctx)
 	exit, marked := exitOf(err) // a panic in a method of err counts as one of the function
@@ -97,19 +96,21 @@ func (s *Supervisor) exited(w *worker, e Event, permanent bool) bool {
 	return restarts
 }
 
-// wait waits until w is due or stopped.
-func (s *Supervisor) wait(w *worker) {
+// wait waits until w is due or stopped, and reports whether it may go on. If w was stopped,
+// begin finds out.
+func (s *Supervisor) wait(w *worker) bool {
 	s.mu.Lock()
 	w.waits = true
 	s.mu.Unlock()
-	_ = s.restarter.Wait(w.ctx, w.name) // begin looks at the context
+	err := s.restarter.Wait(w.ctx, w.name)
+	return !errors.Is(err, backoff.ErrNoStart)
 }
 
 // end removes w, which has ended for good, and is the last act of its goroutine.
 func (s *Supervisor) end(w *worker) {
 	s.mu.Lock()
 	if w.failure != nil {
-		if len(s.failures) < retries {
+		if len(s.failures) < maxFailures {
 			s.failures = append(s.failures, w.failure)
 		} else {
 			s.dropped++

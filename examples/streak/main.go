@@ -1,23 +1,21 @@
-// Command streak keeps the failures of a task in its own file, and delays the next start.
-// Each call is one attempt.
+// Command streak keeps the failures of a task in its own file, and delays the next attempt.
 //
-// Called twice, with a second between the calls, it prints:
+// It prints:
 //
 //	failure 1: next attempt in 500ms
 //	failure 2: next attempt in 1s
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/statefile"
 )
 
 // state is the program's own. The streak is two fields in it.
@@ -37,7 +35,7 @@ func main() {
 	}
 	defer os.RemoveAll(folder)
 	path := filepath.Join(folder, "state.json")
-	for range 2 { // two processes, one after the other
+	for range 2 { // usually two calls of the program
 		if err := attempt(path); err != nil {
 			log.Fatal(err)
 		}
@@ -48,14 +46,8 @@ func main() {
 // attempt does the task unless it has to wait.
 func attempt(path string) error {
 	var s state
-	switch text, err := os.ReadFile(path); {
-	case errors.Is(err, fs.ErrNotExist): // the first attempt
-	case err != nil:
+	if _, err := statefile.Load(path, &s); err != nil {
 		return err
-	default:
-		if err := json.Unmarshal(text, &s); err != nil {
-			return err
-		}
 	}
 	if wait := policy.Left(s.Task, time.Now()); wait > 0 {
 		fmt.Println("too early by", wait)
@@ -68,9 +60,5 @@ func attempt(path string) error {
 		s.Task = policy.Failed(s.Task, started, time.Now())
 		fmt.Printf("failure %d: next attempt in %v\n", s.Task.Failures, policy.Delay(s.Task.Failures))
 	}
-	text, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, text, 0o600)
+	return statefile.Save(path, s)
 }

@@ -28,8 +28,9 @@ import (
 )
 
 const (
-	stateFile = "state.json"
-	pollEvery = 50 * time.Millisecond
+	stateFile  = "state.json"
+	pollEvery  = 50 * time.Millisecond
+	startError = 128 // exit code of a run that did not begin
 )
 
 // curve is the delay of every restart.
@@ -101,6 +102,9 @@ func look(restarter *backoff.Restarter[string], c command) error {
 	if err != nil {
 		return err
 	}
+	if !now.running && !now.ended && !state.StartedAt.IsZero() {
+		now = run{ended: true, code: startError} // it died before it could write
+	}
 	if now.ended {
 		exit := backoff.Exit{Run: number, Code: now.code, Started: now.started, Finished: now.finished}
 		decision := restarter.Exited(c.name, policy(), exit)
@@ -118,7 +122,11 @@ func look(restarter *backoff.Restarter[string], c command) error {
 	if err := os.Remove(runFile(number-1, c.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return start(number, c)
+	if err := start(number, c); err != nil {
+		return err
+	}
+	restarter.Started(c.name, time.Time{})
+	return nil
 }
 
 // runFile names the file of a run.
