@@ -69,7 +69,7 @@ func TestSettingTheClockKeepsTrackerAnswers(t *testing.T) {
 	}
 }
 
-// A state that lies ahead of a clock that was set back counts as of now.
+// A state ahead of a clock that went back counts as of now.
 func TestRestoreLowersTimesAfterTheClockWasSetBack(t *testing.T) {
 	for _, ahead := range []time.Duration{0, second - 1, second, time.Hour, 100 * year} {
 		c := backoff.NewSystemClock()

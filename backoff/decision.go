@@ -26,7 +26,7 @@ type Decision struct {
 	// Delay is the time from State.From, usually the end of the run, to NotBefore.
 	Delay time.Duration `json:"-"`
 
-	// Invalid lists the mistakes of a policy that is not valid, as ExitPolicy.Validate does.
+	// Invalid lists the mistakes of an invalid policy, as ExitPolicy.Validate does.
 	// Then the Action is Stop, and nothing was remembered: the same exit is decided once the
 	// policy is mended.
 	Invalid error `json:"-"`

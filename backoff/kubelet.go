@@ -209,7 +209,7 @@ func countSteps(start, step time.Duration, steps int, in Window) int {
 }
 
 // kubeletSync is the default of syncFrequency in the KubeletConfiguration, and
-// kubeletTick the period at which a kubelet looks for pods that are due.
+// kubeletTick the period at which a kubelet looks for due pods.
 const (
 	kubeletSync = time.Minute
 	kubeletTick = time.Second

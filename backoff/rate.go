@@ -9,7 +9,7 @@ import (
 )
 
 // rate is a token bucket whose tokens are booked ahead. It gives each start the first
-// free slot that keeps to the rate, so a start that is decided later may get an earlier
+// free slot that keeps to the rate, so a start decided later may get an earlier
 // slot. Slots are times of a clock that never goes back.
 //
 // Invariants: (1) any n slots, first to last, satisfy n <= (last-first)/interval + burst;

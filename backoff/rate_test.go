@@ -106,7 +106,7 @@ func TestRateGivesTheFirstFreeSlot(t *testing.T) {
 	}
 }
 
-// A clock that is set back makes nobody wait for it.
+// Nobody waits for a clock that goes back.
 func TestRateUnderAClockThatIsSetBack(t *testing.T) {
 	r := newRate(1, 1, t0)
 	for n := range 5 {

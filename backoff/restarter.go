@@ -25,7 +25,7 @@ import (
 // Invariants, for every key and time:
 //
 //  1. a wait is within [0, Max] of its curve, is a GiveUpFor, or ends at the key's turn
-//     under Rate; a clock that is behind may double it
+//     under Rate; a clock far behind may double it
 //  2. a decision allows one start
 //  3. within its Window, a limit allows at most Limit restarts, unless it was reached and a
 //     long run started it over
@@ -72,7 +72,7 @@ func (o *RestarterOptions[K]) validate(errs *field.Errors) {
 	errs.Check(o.History >= 0 && o.History <= maxHistory, "History", o.History, fmt.Sprintf("in 0..%d", maxHistory))
 }
 
-// NewRestarter returns an empty Restarter. Each field that is zero in the policy of an
+// NewRestarter returns an empty Restarter. Each zero field in the policy of an
 // Exited takes its value from p; Limit and Window do so together. Do not change the curves
 // and rules of p afterwards. The error wraps field.Errors listing every mistake in p and o.
 //
@@ -240,7 +240,7 @@ func (r *Restarter[K]) canStart(x *entry, now time.Time) (ok bool, wait time.Dur
 // Started says that key has started, or is about to, and uses up the start that CanStart
 // allows. at is when it started; zero means now. Started reports whether the start was
 // still unused, so of two goroutines that both call it before they start the key, one
-// sees true. A second call with a later time that is not zero corrects when the run began.
+// sees true. A second call with a later time, not zero, corrects when the run began.
 // See State.Started for what a crash does.
 func (r *Restarter[K]) Started(key K, at time.Time) bool {
 	now := r.options.Clock.Now()
@@ -356,9 +356,9 @@ func (r *Restarter[K]) Reset(key K) {
 // GC drops keys that no longer matter and returns their number; call it occasionally. It
 // drops a key that may start, once both the longest Window and twice the longest ResetAfter
 // of its policy have passed since its start was due and its exit was last reported. An exit
-// that is reported again later is then a new one.
+// reported again later is then a new one.
 //
-// GC keeps a key that was started, stopped or given up, since nothing must start it by
+// GC keeps a started, stopped or given-up key, since nothing must start it by
 // mistake, and one with a limit that has no Window. Call Reset when such a key is gone for
 // good.
 func (r *Restarter[K]) GC() int {
@@ -389,7 +389,7 @@ func find[K comparable](shard *shard[K, *entry], hash uint64, key K) *entry {
 	return nil
 }
 
-// Due yields every start that was allowed and not Started, soonest first, with those that
+// Due yields every start allowed and not Started, soonest first, with those that
 // still wait at now; see Decision.Remaining. A give-up that ends is among them. Pass the
 // clock's time as now. Call Due after loading a state, because a crash may have prevented
 // starts already decided. The sequence is a snapshot; the loop may use the Restarter.
@@ -417,8 +417,8 @@ func (r *Restarter[K]) Due(now time.Time) iter.Seq2[K, Decision] {
 	}
 }
 
-// due returns the decision about key and its wait, if it allows a start that is not used
-// up. NotBefore and Delay are moved so that Remaining(now) is the wait.
+// due returns the decision about key and its wait, if it allows an unused
+// start. NotBefore and Delay are moved so that Remaining(now) is the wait.
 func (r *Restarter[K]) due(key K, now time.Time) (d Decision, wait time.Duration, ok bool) {
 	shard, hash := r.keys.lock(key)
 	defer shard.mu.Unlock()
@@ -461,7 +461,7 @@ func (r *Restarter[K]) All() iter.Seq2[K, State] {
 }
 
 // Restore sets the state of key to s, which may be damaged or edited. A wait longer than a
-// day or, if that is longer, than every delay in use becomes that long. A start that is
+// day or, if that is longer, than every delay in use becomes that long. A start
 // allowed and not used up takes a new turn under Rate.
 func (r *Restarter[K]) Restore(key K, s State) {
 	now := r.options.Clock.Now()

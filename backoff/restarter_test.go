@@ -66,7 +66,7 @@ func throughFile(t interface {
 	return other
 }
 
-// A history with named instants, and a wall clock that is set meanwhile.
+// A history with named instants, and a wall clock set meanwhile.
 func TestRestarterWaitsAsDecided(t *testing.T) {
 	c := backoff.NewSystemClock()
 	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
@@ -406,7 +406,7 @@ func TestFirstStartsTakeTurns(t *testing.T) {
 	}
 }
 
-// Runs that were lost with their program take turns, those of first starts, too.
+// Runs lost with their program take turns, those of first starts, too.
 func TestLostRunsTakeTurns(t *testing.T) {
 	c := fakeClock()
 	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 1})
@@ -623,7 +623,7 @@ func TestGCDropsKeysThatNoLongerMatter(t *testing.T) {
 			}
 		}
 	}
-	// What runs is kept, also before its first exit, and so is an exit that is still reported.
+	// What runs is kept, also before its first exit, and so is an exit still reported.
 	runs := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
 	runs.Started("a", time.Time{})
 	if n := runs.GC(); n != 0 {
@@ -917,7 +917,7 @@ func TestEachExitDrawsItsDelay(t *testing.T) {
 	}
 }
 
-// A Rate that is not used up changes no Delay and no wait, including those of exits
+// An unused Rate changes no Delay and no wait, including those of exits
 // reported late or when their restart is due.
 func TestUnusedRateChangesNoWait(t *testing.T) {
 	for _, late := range seconds(0, 4, 10, 3600) {

@@ -57,11 +57,11 @@ const defaultMaxRetryAfter = time.Hour
 //   - f returns a permanent error;
 //   - f has been called Attempts times;
 //   - the next wait would exceed Elapsed;
-//   - the next call would come after ctx's deadline, which is checked only with the real
+//   - the next call would come after ctx's deadline, checked only with the real
 //     clock. On other clocks Retry waits until ctx is done.
 //
 // The curve never starts over. p.ResetAfter is ignored, because a slow failure is still a
-// failure. To keep something running that is healthy for hours between failures, use
+// failure. To keep something running, healthy for hours between failures, use
 // package supervise.
 //
 // If p or the options are out of bounds, or ctx or f is nil, Retry returns an error
@@ -161,8 +161,8 @@ type RetryError struct {
 	Last     error         // of the last call; nil if f was not called
 	// Cause is set if the last call was interrupted, which means that its context was done
 	// when it returned, or that Last wraps context.Canceled, context.DeadlineExceeded or
-	// os.ErrDeadlineExceeded. Cause is then the error of the latest call that was not
-	// interrupted, or nil if all were.
+	// os.ErrDeadlineExceeded. Cause is then the error of the latest uninterrupted
+	// call, or nil if all were.
 	Cause error
 	// Context is set if ctx ended the Retry: to ctx's error and cause, or to
 	// context.DeadlineExceeded if the next call would have missed ctx's deadline.
@@ -201,7 +201,7 @@ func (e *RetryError) Error() string {
 	return text
 }
 
-// Unwrap returns those of Last, Cause and Context that are neither nil nor a nil pointer,
+// Unwrap returns those of Last, Cause and Context unless nil or a nil pointer,
 // in this order. If e is Permanent, Last has the mark of the function Permanent.
 func (e *RetryError) Unwrap() []error {
 	if e == nil {
@@ -389,7 +389,7 @@ func endedByContext(err error) bool {
 	return retrymark.IsAny(err, context.Canceled, context.DeadlineExceeded, os.ErrDeadlineExceeded)
 }
 
-// contextLimit tells the deadline of a context that is done from its other ends.
+// contextLimit tells the deadline of a done context from its other ends.
 func contextLimit(ctx context.Context) RetryLimit {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return RetryLimitDeadline
@@ -397,7 +397,7 @@ func contextLimit(ctx context.Context) RetryLimit {
 	return RetryLimitContext
 }
 
-// contextError returns the error of a context that is done, with its cause.
+// contextError returns the error of a done context, with its cause.
 func contextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {

@@ -62,7 +62,7 @@ type retryEnd struct {
 	Cause   int                // the number of the call whose error is RetryError.Cause, or 0
 }
 
-// modelRetry is Retry without jitter, spelled out, with a context that is cancelled at
+// modelRetry is Retry without jitter, spelled out, with a context cancelled at
 // stop and has a deadline.
 func modelRetry(p backoff.Policy, o backoff.RetryOptions, stop, deadline time.Duration, steps []scriptStep) (want retryEnd) {
 	ctxLimit := backoff.RetryLimitContext
@@ -301,7 +301,7 @@ func TestRetryErrorSaysWhy(t *testing.T) {
 type stopKey struct{}
 
 // If the end of a context interrupts the last call, whose error can only say so, the error
-// of the latest call that was not interrupted stays visible.
+// of the latest uninterrupted call stays visible.
 func TestRetryKeepsTheCause(t *testing.T) {
 	type call = func(context.Context) error
 	cause := errors.New("disk quota exceeded")

@@ -97,7 +97,7 @@ type Rule struct {
 
 // ExitPolicy is everything that decides about an exit: a restart policy, rules that take
 // precedence over it, a curve, and limits. Its zero value restarts after every exit, by
-// the curve of CrashLoop, without limits. A Restarter replaces fields that are zero by
+// the curve of CrashLoop, without limits. A Restarter replaces zero fields by
 // those of its own policy; see NewRestarter.
 //
 // Its JSON is that of a core/v1 container (KEP-5307, KEP-5532) with more fields, so a

@@ -16,7 +16,7 @@ import (
 	"github.com/restartkit/restart/internal/spelling"
 )
 
-// durationText is a duration that is a string such as "1m30s" in JSON.
+// durationText is a duration, written in JSON as a string such as "1m30s".
 type durationText time.Duration
 
 func (d durationText) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
@@ -221,15 +221,15 @@ func (o *object) refuse(path string, text []byte, detail string) {
 	o.errs.Add(field.Invalid, path, value, detail)
 }
 
-// refuseOthers adds a mistake for each field that was not read.
+// refuseOthers adds a mistake for each unread field.
 func (o *object) refuseOthers() {
 	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
 		o.refuseUnknown(name, spelling.Nearest(name, o.known))
 	}
 }
 
-// refuseMisspelled adds a mistake for each field that was not read and differs in at most
-// two letters from one that was. The fields of a core/v1 container differ in more.
+// refuseMisspelled adds a mistake for each unread field that differs in at most two
+// letters from a field that was read. The fields of a core/v1 container differ in more.
 func (o *object) refuseMisspelled() {
 	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
 		if meant := spelling.Within(2, name, o.known); meant != "" {

@@ -265,8 +265,8 @@ var (
 	ruleJSON   = []string{"name", "action", "exitCodes", "reasons", "signals", "ranLessThan", "ranAtLeast", "minFailures", "uncounted", "delay", "limit", "window"}
 )
 
-// strayFields returns the paths of all fields in the JSON of a list of rules that are
-// not among the names above.
+// strayFields returns the paths of all fields in the JSON of a list of rules that
+// the names above lack.
 func strayFields(text []byte) (paths []string) {
 	var rules []any
 	if json.Unmarshal(text, &rules) != nil {

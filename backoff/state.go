@@ -95,7 +95,7 @@ const (
 // zeroPolicy is the policy of a nil pointer.
 var zeroPolicy ExitPolicy
 
-// Exited decides about an exit that is reported at now, and remembers it. draw is a
+// Exited decides about an exit reported at now, and remembers it. draw is a
 // random number in [0, 1) for the jitter of the delay; it is ignored without Jitter. A
 // nil p is the zero ExitPolicy.
 //
@@ -111,10 +111,10 @@ var zeroPolicy ExitPolicy
 //     10 minute recovery threshold).
 //   - After a give-up by a limit that lasts GiveUpFor, CanStart allows one start. If that run
 //     fails, Exited gives up again for as long, unless the run was longer than ResetAfter.
-//     A limit that was reached counts under any policy, until counts start over. To restart
+//     A reached limit counts under any policy, until counts start over. To restart
 //     for another reason, use an Uncounted rule or Forgive.
 //   - A give-up by a rule with ActionGiveUp has no end. Forgive ends it, and so does another
-//     exit, which is decided anew.
+//     exit, decided anew.
 //   - Times of e outside the years 1 to 9999 count as unset.
 func (s *State) Exited(p *ExitPolicy, e Exit, now time.Time, draw float64) Decision {
 	if p == nil {
@@ -458,7 +458,7 @@ func (s *State) clampCounts() {
 // decision that nothing could have made allows a start after its wait, and times outside
 // the years that JSON can represent are dropped.
 //
-// Times that are later than the clock stay. The methods that use them bound what they can
+// Times later than the clock stay. The methods that use them bound what they can
 // do, and once the clock is right again, nothing is lost: an exit is still recognized, and
 // a program that loads its state again and again does not wait anew each time.
 func (s *State) repair(bound time.Duration) {

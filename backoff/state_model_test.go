@@ -305,7 +305,7 @@ func (h *history) exit() {
 	if h.chance(4) {
 		e.RetryAfter = h.duration()
 	}
-	if h.state.Action != "" && h.chance(5) { // an exit that is reported again changes nothing
+	if h.state.Action != "" && h.chance(5) { // an exit reported again changes nothing
 		before := mustJSON(h.t, h.state)
 		if d := h.state.Exited(&h.model.policy, h.state.Exit, now, 0); d.New {
 			h.fatalf("%+v is new again", h.state.Exit)
@@ -364,7 +364,7 @@ func (h *history) start() {
 	ok, wait := h.state.CanStart(&h.model.policy, now)
 	if !ok && wait != forever && h.chance(2) {
 		for slept := 0; !ok; slept++ { // as a program that sleeps
-			if slept == 1 && !h.moved || slept == 2 { // a clock that is behind costs one more delay
+			if slept == 1 && !h.moved || slept == 2 { // a clock behind costs one more delay
 				h.fatalf("after %v it may still not start: %s", wait, mustJSON(h.t, h.state))
 			}
 			h.clock.Elapsed += wait

@@ -86,7 +86,7 @@ func TestDelaysGrowAndALongRunStartsThemOver(t *testing.T) {
 	}
 }
 
-// The wait of an exit that is reported late began when the run ended.
+// The wait of an exit reported late began when the run ended.
 func TestWaitCountsFromTheEndOfTheRun(t *testing.T) {
 	for late, left := range map[time.Duration]time.Duration{0: 10 * second, 4 * second: 6 * second, time.Hour: 0, -time.Hour: 10 * second} {
 		l := newLife(t, backoff.ExitPolicy{})
@@ -183,7 +183,7 @@ func TestRunBeginsAfterTheLast(t *testing.T) {
 	}
 }
 
-// A limit that was reached counts whatever decides afterwards, and the reason says so.
+// A reached limit counts whatever decides afterwards, and the reason says so.
 func TestReachedLimitIsNotBlamedOnAnother(t *testing.T) {
 	once := backoff.Rule{Name: "once", Action: restart, Reasons: []string{"A"}, Limit: 1}
 	l := newLife(t, backoff.ExitPolicy{Rules: []backoff.Rule{once}, Limit: 9, Window: hour})
@@ -202,7 +202,7 @@ func TestReachedLimitIsNotBlamedOnAnother(t *testing.T) {
 	}
 }
 
-// Counts that are there twice do not keep a limit from being reached.
+// Repeated counts do not keep a limit from being reached.
 func TestRepeatedCountsOfARule(t *testing.T) {
 	twice := func(name string) backoff.Rule {
 		return backoff.Rule{Name: name, Action: restart, Reasons: []string{name}, Limit: 2}
@@ -508,7 +508,7 @@ func TestNilPolicyIsTheZeroPolicy(t *testing.T) {
 	}
 }
 
-// All combinations of Run and Finished after an exit at 5s that was reported at once.
+// All combinations of Run and Finished after an exit at 5s, reported at once.
 func TestIdentityOfExits(t *testing.T) {
 	const isNew, known = true, false
 	stamps := []string{"unknown", "earlier", "same", "within a second", "later"}
@@ -564,7 +564,7 @@ func TestCounterThatDoesNotGrow(t *testing.T) {
 	}
 }
 
-// Without a Run, an exit that lies ahead of the clock, or a clock that was set back,
+// Without a Run, an exit that lies ahead of the clock, or a clock set back,
 // makes an earlier exit new: it may count twice, but is not lost.
 func TestExitsWithoutRunWhileAClockIsWrong(t *testing.T) {
 	l := newLife(t, backoff.ExitPolicy{})

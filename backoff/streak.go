@@ -44,7 +44,7 @@ func (p Policy) Failed(s Streak, started, at time.Time) Streak {
 // Left returns how much of the delay after s is left at now, within [0, Delay]. At 0, it
 // may start.
 //
-//   - A clock that is behind holds a start for two delays at most. If Last is later than now
+//   - A clock behind holds a start for two delays at most. If Last is later than now
 //     by more than the delay, a clock is wrong, and nothing is left to wait, so a start may
 //     come early. While such a clock catches up, Left rises again; start at the first 0.
 //   - Where times are stored in whole seconds, Last may be up to a second early, and so may

@@ -19,7 +19,7 @@ var ErrNoStart = errors.New("no start is allowed")
 // changes by RestartNow, Forgive, Reset, Restore or another exit.
 //
 // If only another exit, Lost, Forgive, Reset or Restore can allow a start, as after a stop,
-// a give-up that does not end, or a start that was already used up, Wait returns an error
+// a give-up that does not end, or a start already used up, Wait returns an error
 // wrapping ErrNoStart that says which. If ctx is done first, Wait returns ctx's error.
 //
 // Wait uses the timers of the option Clock if it is a clock.Clock. Otherwise it uses

@@ -119,7 +119,7 @@ func bitOf(n int32) uint64 { return 1 << (n - 1) }
 // A code may be any number, because those of Windows have 32 bits.
 type codes []backoff.CodeRange
 
-// codesOf returns the codes that meet a condition, which is nil for any.
+// codesOf returns the codes that meet a condition; a nil one admits any.
 func codesOf(c *backoff.ExitCodes) codes {
 	if c == nil {
 		return codes{}.complement()

@@ -216,7 +216,7 @@ func leastDelay(curve *backoff.Policy, failures int) time.Duration {
 // never is longer than any run or delay.
 const never = time.Duration(math.MaxInt64)
 
-// longerThan returns the shortest run that is longer than d.
+// longerThan returns the shortest run longer than d.
 func longerThan(d time.Duration) time.Duration { return add(d, 1) }
 
 // add returns a+b for a, b >= 0, at most the largest duration.

@@ -1,5 +1,5 @@
 // Package lint finds likely mistakes in a valid [backoff.ExitPolicy], such as a rule
-// that never decides because an earlier one does, a limit that is never used up, or a
+// that never decides because an earlier one does, a limit never used up, or a
 // restart that can repeat without any delay.
 package lint
 
@@ -38,7 +38,7 @@ const (
 // Check returns the likely mistakes in a policy, in the order of its rules and then of
 // its own fields. A policy that Validate rejects has none.
 //
-// Check takes every field as it is. If a Restarter will replace fields that are zero,
+// Check takes every field as it is. If a Restarter will replace zero fields,
 // set them before, above all Delay, because nil means CrashLoop.
 //
 // Check reports only what no sequence of exits can disprove, and so it misses some

@@ -96,8 +96,8 @@ type claim struct {
 	counted backoff.Decision    // the last one that counted as a failure
 }
 
-// claimOf returns the claim of a finding. Each limit that is said to be never reached is
-// replaced by one that is surely not.
+// claimOf returns the claim of a finding. Each limit said to be never reached is
+// replaced by one that surely is not.
 func claimOf(p backoff.ExitPolicy, f Finding) *claim {
 	p.Rules = slices.Clone(p.Rules)
 	limit, window := &p.Limit, &p.Window
@@ -227,7 +227,7 @@ func TestFindingsHoldInHistories(t *testing.T) {
 	}
 }
 
-// A rule that is said to be hidden or never met decides on no exit. Of pairs of rules,
+// A rule said to be hidden or never met decides on no exit. Of pairs of rules,
 // every rule that decides on no exit is said to be so.
 func TestUnreachableRulesNeverDecide(t *testing.T) {
 	r := random{rand.New(rand.NewPCG(3, 4))}
