@@ -134,7 +134,7 @@ func TestSuccessRuleFindingsAreExact(t *testing.T) {
 						}
 					}
 					sets++
-					if jobpolicy.MatchSuccess(s.SuccessPolicy, b.Set(), completions).Rule == 0 {
+					if jobpolicy.MatchSuccess(s.SuccessPolicy, b.Set(), completions) == 0 {
 						met++
 					}
 				}
