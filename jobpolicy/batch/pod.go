@@ -129,15 +129,36 @@ type PodTemplateSpec struct {
 	Spec       PodSpec `json:"spec,omitzero"`
 }
 
-// PodSpec is the part of a pod's specification needed for restarts.
+// PodSpec is the part of a pod's specification that affects restarts, or that package
+// lint reads.
 type PodSpec struct {
-	InitContainers                []Container   `json:"initContainers,omitempty"`
-	Containers                    []Container   `json:"containers,omitempty"`
-	RestartPolicy                 RestartPolicy `json:"restartPolicy,omitempty"`
-	TerminationGracePeriodSeconds *int64        `json:"terminationGracePeriodSeconds,omitempty"`
-	NodeName                      string        `json:"nodeName,omitempty"`
-	Hostname                      string        `json:"hostname,omitempty"`
-	Subdomain                     string        `json:"subdomain,omitempty"`
+	InitContainers                []Container         `json:"initContainers,omitempty"`
+	Containers                    []Container         `json:"containers,omitempty"`
+	RestartPolicy                 RestartPolicy       `json:"restartPolicy,omitempty"`
+	TerminationGracePeriodSeconds *int64              `json:"terminationGracePeriodSeconds,omitempty"`
+	NodeName                      string              `json:"nodeName,omitempty"`
+	NodeSelector                  map[string]string   `json:"nodeSelector,omitempty"`
+	Hostname                      string              `json:"hostname,omitempty"`
+	Subdomain                     string              `json:"subdomain,omitempty"`
+	OS                            *PodOS              `json:"os,omitempty"`
+	ReadinessGates                []PodReadinessGate  `json:"readinessGates,omitempty"`
+	SchedulingGroup               *PodSchedulingGroup `json:"schedulingGroup,omitempty"`
+}
+
+// PodOS is the operating system of a pod's containers.
+type PodOS struct {
+	Name string `json:"name"` // linux or windows
+}
+
+// PodReadinessGate is a condition that a pod needs to be ready. Some controller outside
+// Kubernetes sets it.
+type PodReadinessGate struct {
+	ConditionType PodConditionType `json:"conditionType"`
+}
+
+// PodSchedulingGroup names the group of pods that the scheduler places together.
+type PodSchedulingGroup struct {
+	PodGroupName *string `json:"podGroupName,omitempty"`
 }
 
 // Sidecars returns the names of the init containers that run beside the app containers.
