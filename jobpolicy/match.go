@@ -2,6 +2,7 @@ package jobpolicy
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/restartkit/restart/indexset"
@@ -50,7 +51,7 @@ func MatchExit(p *batch.PodFailurePolicy, container string, code int32) Match {
 	}
 	for i := range p.Rules {
 		rule := &p.Rules[i]
-		if rule.Action.Known() && rule.OnExitCodes != nil && metBy(rule.OnExitCodes, container, code) {
+		if rule.Action.Known() && rule.OnExitCodes != nil && metBy(rule.OnExitCodes, container, code, false) {
 			return Match{Rule: i, Action: rule.Action, Container: container, ExitCode: code}
 		}
 	}
@@ -131,10 +132,13 @@ func matchRule(r *batch.PodFailurePolicyRule, pod *batch.Pod) (Match, bool) {
 // findExit returns the first container that meets the requirement, with app containers
 // before init containers and each in the order of the statuses.
 func findExit(o *batch.OnExitCodes, pod *batch.Pod) *batch.ContainerStatus {
+	// The API server accepts only lists in increasing order. To look whether this one
+	// is costs about as much as one search of it.
+	ordered := len(pod.Status.ContainerStatuses) > 2 && slices.IsSorted(o.Values)
 	for _, statuses := range [2][]batch.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
 		for i := range statuses {
 			c := &statuses[i]
-			if end := c.State.Terminated; end != nil && metBy(o, c.Name, end.ExitCode) {
+			if end := c.State.Terminated; end != nil && metBy(o, c.Name, end.ExitCode, ordered) {
 				return c
 			}
 		}
@@ -144,12 +148,18 @@ func findExit(o *batch.OnExitCodes, pod *batch.Pod) *batch.ContainerStatus {
 
 // metBy reports whether a container with this name and exit code meets the requirement.
 // Exit code 0 never does. An empty but non-nil ContainerName matches only a container
-// without a name.
-func metBy(o *batch.OnExitCodes, container string, code int32) bool {
+// without a name. ordered says that the values are known to be in increasing order.
+func metBy(o *batch.OnExitCodes, container string, code int32, ordered bool) bool {
 	if code == 0 || o.ContainerName != nil && *o.ContainerName != container {
 		return false
 	}
-	met, _ := exitcode.Matches(o.Operator, o.Values, code)
+	var listed bool
+	if ordered {
+		_, listed = slices.BinarySearch(o.Values, code)
+	} else {
+		listed = slices.Contains(o.Values, code)
+	}
+	met, _ := exitcode.Meets(o.Operator, listed)
 	return met
 }
 

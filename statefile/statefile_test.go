@@ -104,10 +104,7 @@ func (w *written) MarshalJSON() ([]byte, error) { return json.Marshal(w.n) }
 
 type embeds struct{ hidden }
 
-type recursive struct {
-	*recursive
-	n int
-}
+type recursive struct{ *recursive }
 
 // A state of which a part would be lost, without an error of encoding/json, is refused.
 func TestStateThatWouldBeLostIsRefused(t *testing.T) {
