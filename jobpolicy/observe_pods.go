@@ -144,7 +144,10 @@ func (v *view) observePods(known known) (pods []*podView, notes notes, err error
 		pods = append(pods, &all[len(all)-1])
 	}
 	slices.SortFunc(pods, func(a, b *podView) int {
-		return cmp.Or(cmp.Compare(a.index, b.index), strings.Compare(a.UID, b.UID), strings.Compare(a.Name, b.Name))
+		if a.index != b.index {
+			return cmp.Compare(a.index, b.index)
+		}
+		return cmp.Or(strings.Compare(a.UID, b.UID), strings.Compare(a.Name, b.Name))
 	})
 	for _, p := range pods {
 		if p.misread {
