@@ -364,13 +364,13 @@ func (c *checker) unknownConditions(i int) {
 	}
 }
 
-// drain reports FailJob rules that a disruption can trigger. A drained node or a
+// drain reports FailJob rules that a disruption can trigger. On Linux a drained node or a
 // preemption ends containers with 137 or 143, so such a rule needs one for the
 // disruption before it (KEP-3329, "Story 3").
 func (c *checker) drain(i int) {
 	rules := rulesOf(&c.spec)
 	rule := &rules[i]
-	if rule.Action != batch.ActionFailJob || rule.OnExitCodes == nil {
+	if rule.Action != batch.ActionFailJob || rule.OnExitCodes == nil || systemOf(&c.spec.Template.Spec) == "windows" {
 		return
 	}
 	killed := func(code int32) bool {

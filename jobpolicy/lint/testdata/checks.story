@@ -282,6 +282,13 @@ lint
 ----
 spec.podFailurePolicy.rules[0].onExitCodes.values: warning: the rule decides only on exit codes below 0 or above 255, which no container on Linux has; list codes from 1 to 255 (impossible-code)
 
+# drain: on Windows containers do not end with 137 or 143.
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "os": {"name": "windows"}, "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [0, 40]}}]}}}
+----
+nothing
+
 # deadline: the delays of the limit alone take longer, also if all pods fail together or
 # for one index. Not if the kubelet restarts in place, whose delays are its own.
 lint
