@@ -1,5 +1,12 @@
-// Package field represents validation errors as values. Every Validate of this module
-// returns [Errors].
+// Package field says which fields of a configuration are wrong, and why. Every Validate
+// of this module returns all mistakes at once, as [Errors]:
+//
+//	var errs field.Errors
+//	if errors.As(err, &errs) {
+//		for _, e := range errs {
+//			fmt.Println(e.Field, e.Type, e.Detail)
+//		}
+//	}
 //
 // The names follow k8s.io/apimachinery/pkg/util/validation/field.
 package field

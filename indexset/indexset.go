@@ -1,7 +1,14 @@
-// Package indexset implements sets of indexes in the text form of a Job's
-// status.completedIndexes and status.failedIndexes (KEP-3850, Job API). Numbers are in
-// increasing order, separated by commas, with a run of three or more written as
-// first-last. The set {1, 3, 4, 5, 7} is 1,3-5,7.
+// Package indexset records which indexes of a Job are done, and reads and writes the
+// text of status.completedIndexes and status.failedIndexes:
+//
+//	done, err := indexset.Parse("0-4,7")
+//	done = done.With(5, 6, 9)
+//	fmt.Println(done)                             // 0-7,9
+//	fmt.Println(done.AppendAbsent(nil, 2, 100))   // [8 10], the next two to run
+//
+// In the text (KEP-3850, Job API) numbers are in increasing order and separated by
+// commas, with a run of three or more written as first-last. The set {1, 3, 4, 5, 7} is
+// 1,3-5,7. Parse refuses any other text, and ParseLenient reads what it can of it.
 package indexset
 
 import (
@@ -10,124 +17,42 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"strconv"
+	"sort"
 )
 
 // MaxIndex is the largest index of a set.
 const MaxIndex = 1<<31 - 1
 
-// end is the limit above every index. It does not fit an int on 32-bit platforms, so
-// this package uses uint32 for indexes.
-const end uint32 = MaxIndex + 1
-
-// A Range is a run of consecutive indexes, First and Last included.
-type Range struct{ First, Last int }
-
-// String returns the text form of r, such as "7", "3,4" or "3-5".
-func (r Range) String() string {
-	b := strconv.AppendInt(nil, int64(r.First), 10)
-	switch r.Last - r.First {
-	case 0:
-		return string(b)
-	case 1:
-		b = append(b, ',')
-	default:
-		b = append(b, '-')
-	}
-	return string(strconv.AppendInt(b, int64(r.Last), 10))
-}
-
 // A Set is an immutable set of indexes 0..[MaxIndex]. Create one with [Parse], [Of],
 // [FromRange] or a [Builder]. Compare sets with [Set.Equal]. Queries accept any int.
 //
-// A Set is stored as r runs of 8 bytes or, if not much larger, as a bitmap of w words
-// of 64 indexes. The costs of methods are given in r and w.
+// A Set takes 8 bytes for each run of consecutive indexes or, if that is less, 8 bytes
+// for every 64 indexes up to the largest. Operations take time in proportion to that
+// size.
 //
-// The zero value is the empty set. A Set is safe for concurrent use.
+// The zero value is the empty set. A Set is safe for concurrent use by multiple
+// goroutines.
 type Set struct {
 	// Invariants:
-	// 1. list is nil if and only if the set is empty; words and the runs of
-	//    list are then nil too, and else exactly one of them is;
+	// 1. list is nil if and only if the set is empty; otherwise the set is stored
+	//    either as words or as the runs of list, whichever is shorter, and of
+	//    equal lengths as words;
 	// 2. the last word is not zero and holds no index above MaxIndex;
 	// 3. runs are increasing, with at least one index missing between two;
 	// 4. no run ends before it starts or lies above MaxIndex;
-	// 5. the list finds every run by its directory;
-	// 6. list.n is the number of members.
-	words []uint64
+	// 5. list.n is the number of members.
+	//
+	// With more than four words of memory, a Set would not fit into registers, and
+	// Contains would copy it.
+	words []uint64 // a bitmap: index i is bit i%64 of word i/64
 	list  *runList
 }
 
-// valid returns an error for the first violated invariant. Tests call it.
-func (s Set) valid() error {
-	var n uint64
-	runs := s.runs()
-	if (s.list == nil) != (s.words == nil && runs == nil) || s.words != nil && runs != nil {
-		return fmt.Errorf("indexset: invariant 1: %d words, list %v", len(s.words), s.list)
-	}
-	for _, w := range s.words {
-		n += uint64(bits.OnesCount64(w))
-	}
-	if k := len(s.words); k > 0 && s.words[k-1] == 0 || k > wordsFor(MaxIndex) {
-		return fmt.Errorf("indexset: invariant 2: %d words", k)
-	}
-	for k, r := range runs {
-		if k > 0 && r.first <= runs[k-1].last+1 {
-			return fmt.Errorf("indexset: invariant 3: run %v touches %v", r, runs[k-1])
-		}
-		if r.last < r.first || r.last > MaxIndex {
-			return fmt.Errorf("indexset: invariant 4: run %v", r)
-		}
-		if s.list.search(r.first) != k || s.list.search(r.last) != k || s.list.search(r.last+1) != k+1 {
-			return fmt.Errorf("indexset: invariant 5: run %d, %v", k, r)
-		}
-		n += uint64(r.len())
-	}
-	if n != uint64(s.count()) {
-		return fmt.Errorf("indexset: invariant 6: %d members are counted, there are %d", s.count(), n)
-	}
-	return nil
+// A runList holds the number of members of a set, and its runs unless it is a bitmap.
+type runList struct {
+	n    uint32
+	runs []run
 }
-
-// Of returns the set of the given indexes, in any order. It panics if one is outside
-// 0..MaxIndex.
-func Of(indexes ...int) Set { return Collect(slices.Values(indexes)) }
-
-// FromRange returns the set of first to last, both included, in O(1), or the empty set
-// if last < first. It panics if it would hold an index outside 0..MaxIndex.
-func FromRange(first, last int) Set {
-	if last < first {
-		return Set{}
-	}
-	return ofRuns([]run{{index(first), index(last)}})
-}
-
-// Collect returns the set of the indexes in seq, like [Of].
-func Collect(seq iter.Seq[int]) Set {
-	var b Builder
-	for i := range seq {
-		b.Add(i)
-	}
-	return b.Set()
-}
-
-// index converts i and panics if it is not an index.
-func index(i int) uint32 {
-	if i < 0 || i > MaxIndex {
-		panic(fmt.Sprintf("indexset: index %d out of range 0..%d", i, MaxIndex))
-	}
-	return uint32(i)
-}
-
-// clampLimit converts a limit, an exclusive upper bound, to one in 0..MaxIndex+1.
-func clampLimit(limit int) uint32 {
-	if limit > MaxIndex {
-		return end
-	}
-	return uint32(max(limit, 0))
-}
-
-// saturate converts a count to int, which cannot hold 2^31 on 32-bit platforms.
-func saturate(n uint64) int { return int(min(n, math.MaxInt)) }
 
 // runs returns the runs of a set, or nil if it is a bitmap.
 func (s Set) runs() []run {
@@ -145,48 +70,160 @@ func (s Set) count() uint32 {
 	return s.list.n
 }
 
-// Contains reports whether i is a member, in O(1), or O(log r) if the runs are very
-// unevenly spread.
-func (s Set) Contains(i int) bool { return contains(s.words, i, s.list, (*runList).contains) }
+// A run holds the indexes from first to last, both included. Indexes are uint32 in this
+// package, because MaxIndex+1 does not fit an int on 32-bit platforms.
+type run struct{ first, last uint32 }
 
-// contains looks in words, or asks list if words do not reach i. Calling through a
-// parameter lets the compiler inline Contains, which makes it two to three times
-// faster.
-func contains(words []uint64, i int, list *runList, ask func(*runList, int) bool) bool {
+func (r run) len() uint32 { return r.last - r.first + 1 }
+
+// valid returns an error for the first violated invariant. Tests call it.
+func (s Set) valid() error {
+	runs := s.runs()
+	isBitmap := s.words != nil
+	if isBitmap == (runs != nil) && s.list != nil || s.list == nil && isBitmap {
+		return fmt.Errorf("indexset: invariant 1: %d words, list %v", len(s.words), s.list)
+	}
+	if k := len(s.words); k > 0 && s.words[k-1] == 0 || k > wordsFor(MaxIndex) {
+		return fmt.Errorf("indexset: invariant 2: %d words", k)
+	}
+	if isBitmap {
+		runs = runsOf(s.words)
+	}
+	n := uint64(0)
+	for k, r := range runs {
+		if k > 0 && r.first <= runs[k-1].last+1 {
+			return fmt.Errorf("indexset: invariant 3: run %v touches %v", r, runs[k-1])
+		}
+		if r.last < r.first || r.last > MaxIndex {
+			return fmt.Errorf("indexset: invariant 4: run %v", r)
+		}
+		n += uint64(r.len())
+	}
+	if len(runs) > 0 && isBitmap != (wordsFor(runs[len(runs)-1].last) <= len(runs)) {
+		return fmt.Errorf("indexset: invariant 1: a bitmap is %v for %d runs up to %d", isBitmap, len(runs), runs[len(runs)-1].last)
+	}
+	if n != uint64(s.count()) {
+		return fmt.Errorf("indexset: invariant 5: %d members are counted, there are %d", s.count(), n)
+	}
+	return nil
+}
+
+// Of returns the set of the given indexes, in any order. It panics if one is outside
+// 0..MaxIndex.
+func Of(indexes ...int) Set {
+	var b Builder
+	for _, i := range indexes {
+		b.Add(i)
+	}
+	b.sort()
+	return ofRuns(b.runs)
+}
+
+// FromRange returns the set of first to last, both included, or the empty set if
+// last < first. It panics if it would hold an index outside 0..MaxIndex.
+func FromRange(first, last int) Set {
+	if last < first {
+		return Set{}
+	}
+	return ofRuns([]run{{index(first), index(last)}})
+}
+
+// index converts i and panics if it is not an index.
+func index(i int) uint32 {
+	if i < 0 || i > MaxIndex {
+		panic(fmt.Sprintf("indexset: index %d out of range 0..%d", i, MaxIndex))
+	}
+	return uint32(i)
+}
+
+// A Builder collects indexes, in any order, into a [Set]. It takes 8 bytes for each run,
+// and up to twice that while indexes are added out of order.
+//
+// The zero value is ready to use. A Builder must not be copied after first use.
+type Builder struct {
+	runs   []run
+	sorted int // the first runs, which are increasing and do not touch
+}
+
+// Add adds i. It panics if i is outside 0..MaxIndex.
+func (b *Builder) Add(i int) { b.add(run{index(i), index(i)}) }
+
+// AddRange adds first to last, both included. It is a no-op if last < first, and panics
+// if an index is outside 0..MaxIndex.
+func (b *Builder) AddRange(first, last int) {
+	if first <= last {
+		b.add(run{index(first), index(last)})
+	}
+}
+
+func (b *Builder) add(r run) {
+	if k := len(b.runs); k == b.sorted && (k == 0 || r.first >= b.runs[k-1].first) {
+		b.runs = appendRun(b.runs, r)
+		b.sorted = len(b.runs)
+		return
+	}
+	b.runs = append(b.runs, r)
+	if len(b.runs) > 2*b.sorted+1000 {
+		b.sort()
+	}
+}
+
+// sort orders all runs and joins those that touch.
+func (b *Builder) sort() {
+	if b.sorted < len(b.runs) {
+		b.runs = joined(b.runs)
+		b.sorted = len(b.runs)
+	}
+}
+
+// Set returns the set of indexes collected so far. The builder remains usable.
+func (b *Builder) Set() Set {
+	b.sort()
+	return ofRuns(slices.Clone(b.runs))
+}
+
+// Contains reports whether i is a member. It takes constant time if the set is stored by
+// the 64 indexes, and otherwise the time of a binary search among the runs.
+func (s Set) Contains(i int) bool { return contains(s.words, s.list, i, (*runList).contains) }
+
+// contains looks for i in words, and behind their end in list. Only because it calls the
+// list's method through a parameter does the compiler inline Contains, which makes it
+// three times faster.
+func contains(words []uint64, list *runList, i int, inList func(*runList, int) bool) bool {
 	if w := uint(i) / 64; w < uint(len(words)) {
 		return words[w]>>(uint(i)%64)&1 != 0
 	}
-	return ask(list, i)
+	return inList(list, i)
 }
 
-// Len returns the number of members, in O(1). On 32-bit platforms it saturates at
-// 2^31-1.
+// contains reports whether i is in a run.
+func (l *runList) contains(i int) bool {
+	if l == nil || i < 0 || i > MaxIndex {
+		return false
+	}
+	at := uint32(i)
+	k := sort.Search(len(l.runs), func(k int) bool { return l.runs[k].last >= at })
+	return k < len(l.runs) && l.runs[k].first <= at
+}
+
+// Len returns the number of members. On 32-bit platforms it saturates at 2^31-1.
 func (s Set) Len() int { return saturate(uint64(s.count())) }
 
-// IsZero reports whether s is empty, in O(1).
+// saturate converts a count to int, which cannot hold 2^31 on 32-bit platforms.
+func saturate(n uint64) int { return int(min(n, math.MaxInt)) }
+
+// IsZero reports whether s is empty.
 func (s Set) IsZero() bool { return s.list == nil }
 
-// NumRanges returns the number of ranges yielded by [Set.Ranges], in O(1) or O(w).
-func (s Set) NumRanges() int {
-	if s.words != nil {
-		return countRuns(s.words)
-	}
-	return len(s.runs())
-}
-
-// Min returns the smallest member, in O(1) or O(w); ok is false if s is empty.
+// Min returns the smallest member; ok is false if s is empty.
 func (s Set) Min() (i int, ok bool) {
-	switch {
-	case s.list == nil:
-		return 0, false
-	case s.words == nil:
-		return int(s.list.runs[0].first), true
+	for r := range s.eachRun {
+		return int(r.first), true
 	}
-	first, ok := nextSet(s.words, 0)
-	return int(first), ok
+	return 0, false
 }
 
-// Max returns the largest member, in O(1); ok is false if s is empty.
+// Max returns the largest member; ok is false if s is empty.
 func (s Set) Max() (i int, ok bool) {
 	if s.list == nil {
 		return 0, false
@@ -194,7 +231,7 @@ func (s Set) Max() (i int, ok bool) {
 	return int(s.max()), true
 }
 
-// max returns the largest member of a nonempty set.
+// max returns the largest member of a set that is not empty.
 func (s Set) max() uint32 {
 	if k := len(s.words); k > 0 {
 		return uint32(64*k - 1 - bits.LeadingZeros64(s.words[k-1]))
@@ -202,55 +239,86 @@ func (s Set) max() uint32 {
 	return s.list.runs[len(s.list.runs)-1].last
 }
 
-// Next returns the smallest member at or above i; ok is false if none exists. It takes
-// as long as [Set.Contains], or O(w) if the next member is far away.
-func (s Set) Next(i int) (next int, ok bool) {
-	if i > MaxIndex || s.list == nil {
-		return 0, false
+// All yields the members in increasing order.
+func (s Set) All() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for r := range s.eachRun {
+			for i := r.first; i <= r.last; i++ {
+				if !yield(int(i)) {
+					return
+				}
+			}
+		}
 	}
-	from := uint32(max(i, 0))
-	if s.words != nil {
-		member, ok := nextSet(s.words, from)
-		return int(member), ok
-	}
-	k := s.list.search(from)
-	if k == len(s.list.runs) {
-		return 0, false
-	}
-	return int(max(from, s.list.runs[k].first)), true
 }
 
-// Rank returns the number of members below i, in O(r) or O(w).
-func (s Set) Rank(i int) int {
-	limit := clampLimit(i)
-	if limit == 0 || s.list == nil {
-		return 0
+// A Range holds the indexes from First to Last, both included.
+type Range struct{ First, Last int }
+
+// Ranges yields the runs of consecutive members in increasing order.
+func (s Set) Ranges() iter.Seq[Range] {
+	return func(yield func(Range) bool) {
+		for r := range s.eachRun {
+			if !yield(Range{int(r.first), int(r.last)}) {
+				return
+			}
+		}
 	}
-	return saturate(s.countWithin(run{0, limit - 1}))
 }
 
-// Select returns the k-th member, counted from 0; ok is false if s has at most k
-// members. It is the inverse of [Set.Rank] and takes O(r) or O(w).
-func (s Set) Select(k int) (i int, ok bool) {
-	if k < 0 || uint64(k) >= uint64(s.count()) {
-		return 0, false
-	}
-	left := uint32(k)
-	for at, w := range s.words {
-		if c := uint32(bits.OnesCount64(w)); c <= left {
-			left -= c
-			continue
+// eachRun calls yield with each run until yield returns false.
+func (s Set) eachRun(yield func(run) bool) {
+	open, first := false, uint32(0) // a run that reaches the end of the word before
+	for k := range s.words {
+		starts, ends := runEdges(s.words, k)
+		base := uint32(64 * k)
+		for ; ends != 0; ends &= ends - 1 {
+			if !open {
+				first = base + uint32(bits.TrailingZeros64(starts))
+				starts &= starts - 1
+			}
+			open = false
+			if !yield(run{first, base + uint32(bits.TrailingZeros64(ends))}) {
+				return
+			}
 		}
-		for ; left > 0; left-- {
-			w &= w - 1
+		if starts != 0 {
+			open, first = true, base+uint32(bits.TrailingZeros64(starts))
 		}
-		return 64*at + bits.TrailingZeros64(w), true
 	}
 	for _, r := range s.runs() {
-		if left < r.len() {
-			return int(r.first + left), true
+		if !yield(r) {
+			return
 		}
-		left -= r.len()
 	}
-	return 0, false
+}
+
+// AppendAbsent appends the n lowest indexes below limit that are not in s to dst, or all
+// if there are fewer. Such indexes of a Job are the next to run.
+func (s Set) AppendAbsent(dst []int, n, limit int) []int {
+	end := clampLimit(limit)
+	next := uint32(0) // lowest index not yet looked at
+	appendUpTo := func(end uint32) {
+		for ; next < end && n > 0; next++ {
+			dst = append(dst, int(next))
+			n--
+		}
+	}
+	for r := range s.eachRun {
+		appendUpTo(min(r.first, end))
+		if n <= 0 || r.first >= end {
+			return dst
+		}
+		next = r.last + 1
+	}
+	appendUpTo(end)
+	return dst
+}
+
+// clampLimit converts an exclusive upper bound to one in 0..MaxIndex+1.
+func clampLimit(limit int) uint32 {
+	if limit > MaxIndex {
+		return MaxIndex + 1
+	}
+	return uint32(max(limit, 0))
 }

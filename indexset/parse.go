@@ -1,9 +1,7 @@
 package indexset
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -60,28 +58,79 @@ func Parse(text string) (Set, error) {
 	if text == "" {
 		return Set{}, nil
 	}
-	if s, ok := scan(text); ok {
-		return s, nil
+	// The last number is the largest, so it tells beforehand which form is shorter.
+	var words []uint64
+	var runs []run
+	if k := wordsFor(lastNumber(text)); k <= maxItems(text) {
+		words = make([]uint64, k)
+	} else {
+		runs = make([]run, 0, maxItems(text))
 	}
-	return readSlowly(text)
+	least := uint32(0) // the next item must not start below
+	for at := 0; ; at++ {
+		r, end, ok := readRun(text, at)
+		if !ok || r.first < least {
+			item, _, _ := strings.Cut(text[at:], ",")
+			reason := whyInvalid(item)
+			if reason == "" {
+				reason = reasonOrder
+			}
+			return Set{}, *newParseError(at, item, reason)
+		}
+		switch {
+		case words == nil:
+			runs = appendRun(runs, r)
+		case int(r.last/64) >= len(words): // the last item will be out of order
+		case r.first == r.last:
+			words[r.last/64] |= 1 << (r.last % 64)
+		default:
+			fillRun(words, r)
+		}
+		least, at = r.last+1, end
+		if at < len(text) {
+			continue
+		}
+		if words != nil {
+			return ofWords(words), nil
+		}
+		return ofRuns(runs), nil
+	}
 }
 
-// readSlowly reads a text item by item and reports where and why it is invalid. It is
-// the simpler reader, so it decides about every text that scan rejects.
-func readSlowly(text string) (Set, error) {
-	runs := make([]run, 0, maxItems(text))
-	least := uint32(0)
-	for offset, item := range items(text) {
-		r, reason := readItem(item)
-		if reason == "" && r.first < least {
-			reason = reasonOrder
-		}
-		if reason != "" {
-			return Set{}, *newParseError(offset, item, reason)
-		}
-		runs, least = appendRun(runs, r), r.last+1
+// lastNumber returns the number at the end of text, or any number if text ends
+// otherwise.
+func lastNumber(text string) uint32 {
+	tail := text[max(len(text)-len("2147483647"), 0):]
+	n, _ := readDigits(tail[strings.LastIndexAny(tail, ",-")+1:])
+	return n
+}
+
+// readRun reads the item at text[at:] strictly, and returns the offset behind it, of a
+// comma or of the end of the text.
+func readRun(text string, at int) (r run, end int, ok bool) {
+	first, end, ok := readNumber(text, at)
+	last := first
+	if ok && end < len(text) && text[end] == '-' {
+		last, end, ok = readNumber(text, end+1)
+		ok = ok && first < last
 	}
-	return ofRuns(runs), nil
+	return run{first, last}, end, ok && (end == len(text) || text[end] == ',')
+}
+
+// readNumber reads the number at text[at:], without leading zeros, and returns the
+// offset behind it.
+func readNumber(text string, at int) (n uint32, end int, ok bool) {
+	value := uint64(0) // may overflow, but only if the number is too long
+	for end = at; end < len(text); end++ {
+		digit := text[end] - '0'
+		if digit > 9 {
+			break
+		}
+		value = 10*value + uint64(digit)
+	}
+	const longest = len("2147483647")
+	ok = end > at && end-at <= longest && value <= MaxIndex && (text[at] != '0' || end == at+1)
+	return uint32(value), end, ok
 }
 
 // MustParse calls [Parse] and panics on error. It is intended for tests and constants.
@@ -117,7 +166,7 @@ func ParseLenient(text string) (Set, Report) {
 	if text == "" {
 		return Set{}, report
 	}
-	if s, ok := scan(text); ok {
+	if s, err := Parse(text); err == nil {
 		return s, report
 	}
 	runs := make([]run, 0, maxItems(text))
@@ -142,14 +191,7 @@ func ParseLenient(text string) (Set, Report) {
 			runs = append(runs, r)
 		}
 	}
-	if report.Reordered > 0 {
-		slices.SortFunc(runs, func(a, b run) int { return cmp.Compare(a.first, b.first) })
-	}
-	joined := runs[:0]
-	for _, r := range runs {
-		joined = appendRun(joined, r)
-	}
-	return ofRuns(joined), report
+	return ofRuns(joined(runs)), report
 }
 
 // maxItems returns the maximum number of readable items in text. Each of them has a
@@ -184,45 +226,44 @@ const (
 	reasonOrder   = "does not come after all items before it"
 )
 
-// readItem reads an item strictly; reason says why an item is unreadable.
-func readItem(item string) (r run, reason string) {
+// whyInvalid returns why an item cannot be read strictly, "" if it can.
+func whyInvalid(item string) (reason string) {
 	if item == "" {
-		return run{}, reasonEmpty
+		return reasonEmpty
 	}
 	first, last, isRange := strings.Cut(item, "-")
 	switch {
 	case !isRange:
-		r.first, reason = readNumber(first)
-		return run{r.first, r.first}, reason
+		return whyNoNumber(first)
 	case strings.Contains(last, "-"):
-		return run{}, reasonParts
+		return reasonParts
 	case first == "":
-		return run{}, reasonNoFirst
+		return reasonNoFirst
 	case last == "":
-		return run{}, reasonNoLast
+		return reasonNoLast
 	}
-	if r.first, reason = readNumber(first); reason != "" {
-		return run{}, reason
+	for _, number := range []string{first, last} {
+		if reason := whyNoNumber(number); reason != "" {
+			return reason
+		}
 	}
-	if r.last, reason = readNumber(last); reason != "" {
-		return run{}, reason
+	from, _ := readDigits(first)
+	switch to, _ := readDigits(last); {
+	case to < from:
+		return reasonReverse
+	case to == from:
+		return reasonOne
 	}
-	switch {
-	case r.last < r.first:
-		return run{}, reasonReverse
-	case r.last == r.first:
-		return run{}, reasonOne
-	}
-	return r, ""
+	return ""
 }
 
-// readNumber reads a number without sign or leading zeros.
-func readNumber(s string) (n uint32, reason string) {
-	n, reason = readDigits(s)
-	if reason == "" && len(s) > 1 && s[0] == '0' {
-		return 0, reasonZeros
+// whyNoNumber returns why a text is not a number without sign or leading zeros, "" if it
+// is.
+func whyNoNumber(s string) (reason string) {
+	if _, reason = readDigits(s); reason == "" && len(s) > 1 && s[0] == '0' {
+		return reasonZeros
 	}
-	return n, reason
+	return reason
 }
 
 // readDigits reads a number of one or more digits, including leading zeros.

@@ -229,9 +229,6 @@ func checkParse(t tester, text string) {
 	if spans, ok := strictByRule(text); ok != (err == nil) || format(canonical(spans)) != s.String() {
 		t.Fatalf("%q reads %q, %v, by the rules %v, %v", text, s, err, spans, ok)
 	}
-	if text != "" {
-		checkReaders(t, text, s, err)
-	}
 	lenient, report := indexset.ParseLenient(text)
 	if spans, skipped, reordered := lenientByRule(text); format(canonical(spans)) != lenient.String() || skipped != report.Skipped || reordered != report.Reordered {
 		t.Fatalf("%q reads %q, %+v, by the rules %v, %d skipped, %d reordered", text, lenient, report, spans, skipped, reordered)
@@ -245,9 +242,8 @@ func checkParse(t tester, text string) {
 		if err != nil || !again.Equal(set) || again.String() != printed {
 			t.Fatalf("%q prints %q, which reads %q, %v", text, printed, again, err)
 		}
-		checkRangesText(t, set)
-		if set.EncodedLen() != len(printed) || len(printed) > len(text) {
-			t.Fatalf("%q prints %q, EncodedLen %d", text, printed, set.EncodedLen())
+		if len(printed) > len(text) {
+			t.Fatalf("%q prints %q, which is longer", text, printed)
 		}
 	}
 	var e indexset.ParseError
@@ -258,30 +254,6 @@ func checkParse(t tester, text string) {
 		t.Fatalf("%q reads %q with %v", text, s, err)
 	case report.Skipped+report.Reordered > 0 && (report.First == nil || err == nil):
 		t.Fatalf("%q: %+v without a first problem, or Parse has none: %v", text, report, err)
-	}
-}
-
-// checkReaders checks that the fast reader, the slow reader and Parse agree on a text.
-func checkReaders(t tester, text string, parsed indexset.Set, parseErr error) {
-	t.Helper()
-	if s, ok := indexset.Scan(text); ok != (parseErr == nil) || !s.Equal(parsed) {
-		t.Fatalf("%q: Parse reads %q, %v, scan %q, %v", text, parsed, parseErr, s, ok)
-	}
-	if s, err := indexset.ReadSlowly(text); fmt.Sprint(err) != fmt.Sprint(parseErr) || !s.Equal(parsed) || s.Valid() != nil {
-		t.Fatalf("%q: Parse reads %q, %v, the slow reader %q, %v", text, parsed, parseErr, s, err)
-	}
-}
-
-// Parse reads well-formed text even if scan rejects it.
-func TestReadSlowlyAcceptsValidText(t *testing.T) {
-	for _, text := range []string{"0", "0-1", "0,1,2", "1-3,4-6,9", "9,10,99-101,1000000", "0-2147483647", indexset.Fragmented(1000).String()} {
-		s, err := indexset.ReadSlowly(text)
-		if err != nil || !s.Equal(indexset.MustParse(text)) || s.Valid() != nil {
-			t.Errorf("the slow reader reads %q as %q, %v", text, s, err)
-		}
-	}
-	if s, err := indexset.ReadSlowly("1,x"); err == nil || !s.IsZero() {
-		t.Errorf("the slow reader reads 1,x as %q, %v", s, err)
 	}
 }
 
@@ -333,7 +305,7 @@ func addTexts(f *testing.F) {
 	f.Add("1,3-5,7")
 	f.Add("0-2147483647")
 	f.Add(indexset.Fragmented(200).String())
-	f.Add(indexset.Fragmented(300).Complement(299).String())
+	f.Add(indexset.FromRange(0, 298).Minus(indexset.Fragmented(300)).String())
 	f.Add("0-89,100-189,200-289,1000-1089,1100-1189,1200-1289,1301,99999-100001,1000000-1000007,1000100-1000200")
 	f.Add("8,9,10,11,98,99,100,102,104,998,1000,9998,10000,10002,99998,100000,9999998,10000000,10000002,2147483646")
 	f.Add("123456789-123456999,1234567890-1234567899,2147483640-2147483647")
@@ -353,8 +325,7 @@ func TestParseReadsEveryCharacter(t *testing.T) {
 			for at := range text {
 				for _, c := range []byte("0123456789,-:/ \x00\xff") {
 					changed := text[:at] + string([]byte{c}) + text[at+1:]
-					parsed, err := indexset.Parse(changed)
-					checkReaders(t, changed, parsed, err)
+					checkParse(t, changed)
 				}
 			}
 		}

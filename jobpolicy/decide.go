@@ -11,17 +11,17 @@ type decision struct {
 	create                     []Creation
 	active, ready, terminating int // pods after these deletions and creations
 
-	state   State // with the new streaks of failures; record sets the rest
+	state   State // with the new failures in a row; record sets the rest
 	requeue requeue
 }
 
-// decide decides how the Job ends and which pods to delete or create. Failures, the
-// deadline and the success policy come first. Completions come last because they depend
-// on the number of active pods.
+// decide decides whether and how the Job ends, and which pods to delete or create.
+// Failures, the deadline and the success policy are judged first. Completions are judged
+// last, because they depend on the number of active pods.
 func (v *view) decide() decision {
-	d := decision{state: v.continued(), active: v.active, ready: v.ready, terminating: v.terminating}
-	if d.end = v.standing(); d.end == nil {
-		d.end, d.requeue = v.verdict()
+	d := decision{state: v.withNewEnds(), active: v.active, ready: v.ready, terminating: v.terminating}
+	if d.end = v.decidedEnd(); d.end == nil {
+		d.end, d.requeue = v.limitReached()
 	}
 	switch {
 	case d.end != nil && v.in.NoPodChanges && v.active > 0:
@@ -50,7 +50,7 @@ func (v *view) decide() decision {
 
 // remove deletes an active pod. If untrack is set, its end no longer counts.
 func (d *decision) remove(p *podView, untrack bool) {
-	d.delete = append(d.delete, Deletion{PodRef: p.ref(), Untrack: untrack && p.tracked})
+	d.delete = append(d.delete, Deletion{PodRef: p.ref(), Untrack: untrack && p.tracked()})
 	d.active--
 	d.terminating++
 	if p.Ready() {
@@ -59,7 +59,7 @@ func (d *decision) remove(p *podView, untrack bool) {
 }
 
 // manage returns either surplus pods or pods to create, and how long others wait.
-func (v *view) manage(m State) (surplus []*podView, create []Creation, wait time.Duration) {
+func (v *view) manage(s State) (surplus []*podView, create []Creation, wait time.Duration) {
 	if v.spec.Suspend {
 		return v.surplus(v.active), nil, 0
 	}
@@ -68,11 +68,11 @@ func (v *view) manage(m State) (surplus []*podView, create []Creation, wait time
 		return surplus[:min(len(surplus), v.engine.maxPodsPerPlan())], nil, 0
 	}
 	missing := wanted - v.active
-	if replaceOnlyFailed(&v.spec) {
+	if v.replacesOnlyFailed() {
 		missing -= v.terminating
 	}
 	if missing > 0 {
-		create, wait = v.creations(min(missing, v.engine.maxPodsPerPlan()), m)
+		create, wait = v.creations(min(missing, v.engine.maxPodsPerPlan()), s)
 	}
 	return nil, create, wait
 }

@@ -10,13 +10,6 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// ignores7 is a policy that ignores exit code 7.
-func ignores7() *batch.PodFailurePolicy {
-	return &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
-		Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{7}},
-	}}}
-}
-
 // Ignored failures delay an index like others, separately, or not at all.
 func TestIgnoredFailuresOfAnIndex(t *testing.T) {
 	for _, tt := range []struct {
@@ -142,11 +135,11 @@ func TestSuccessResetsTheStreak(t *testing.T) {
 		{[]time.Time{at(2), at(5)}, []time.Time{at(6), at(7), at(5)}, 2, at(7)},
 		{[]time.Time{{}}, []time.Time{at(1), {}}, 1, at(1)},
 	} {
-		if n, last := jobpolicy.Streak(3, at(0), tt.succeeded, tt.failed); n != tt.want || !last.Equal(tt.last) {
+		if n, last := jobpolicy.FailuresInARow(3, at(0), tt.succeeded, tt.failed); n != tt.want || !last.Equal(tt.last) {
 			t.Errorf("succeeded %v, failed %v: %d in a row, the last at %v", tt.succeeded, tt.failed, n, last)
 		}
 	}
-	if n, _ := jobpolicy.Streak(jobpolicy.MaxCount, t0, nil, []time.Time{t0}); n != jobpolicy.MaxCount {
+	if n, _ := jobpolicy.FailuresInARow(jobpolicy.MaxCount, t0, nil, []time.Time{t0}); n != jobpolicy.MaxCount {
 		t.Errorf("%d in a row", n)
 	}
 }
@@ -158,5 +151,32 @@ func TestIgnoredDelayString(t *testing.T) {
 		if got := d.String(); got != want {
 			t.Errorf("%d is %s, want %s", int(d), got, want)
 		}
+	}
+}
+
+func TestRemainingNeverOverflows(t *testing.T) {
+	const longest = time.Duration(1<<63 - 1)
+	for _, c := range []struct {
+		base, max time.Duration
+		failures  int
+		want      time.Duration
+	}{
+		{longest, longest, 1 << 30, longest},
+		{longest - 1, longest, 2, longest},
+		{time.Second, -longest, 2, 0},
+		{time.Second, -longest, 1, time.Second},
+		{-longest, longest, 1 << 30, 0},
+		{0, longest, 1 << 30, 0},
+		{time.Minute, time.Second, 1, time.Minute}, // the cap bounds the doubling only
+		{time.Minute, time.Second, 2, time.Second},
+		{time.Second, time.Hour, -7, 0},
+		{time.Second, time.Hour, 0, 0},
+	} {
+		if got := jobpolicy.Remaining(c.base, c.max, c.failures, 0); got != c.want {
+			t.Errorf("remaining(%v, %v, %d) = %v, want %v", c.base, c.max, c.failures, got, c.want)
+		}
+	}
+	if got := jobpolicy.Remaining(time.Second, time.Hour, 5, t0.Sub(time.Time{})); got != 0 {
+		t.Errorf("after a failure in year 1: %v", got)
 	}
 }

@@ -2,8 +2,6 @@ package jobpolicy_test
 
 import (
 	"encoding/json"
-	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,67 +12,6 @@ import (
 )
 
 // Each test here pins one difference listed in docs/kubernetes.md.
-
-func pointerTo[T any](v T) *T { return &v }
-
-// failureCount returns the failure count in a pod's annotation.
-func failureCount(p *batch.Pod) int {
-	n, _ := strconv.Atoi(p.Annotations[batch.JobIndexFailureCountAnnotation])
-	return n
-}
-
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-// t0 is the noon of the stories.
-var t0 = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
-
-// indexedJob has n indexes, all at once, and a limit per index.
-func indexedJob(n, limit int32) *batch.Job {
-	return &batch.Job{ObjectMeta: batch.ObjectMeta{Name: "j", Namespace: "ns"}, Spec: batch.JobSpec{
-		CompletionMode: batch.IndexedCompletion, Completions: &n, Parallelism: &n, BackoffLimitPerIndex: &limit,
-	}}
-}
-
-// pod returns a tracked pod of an index that runs, or ended at an instant, depending on
-// phase.
-func pod(uid string, index int, phase batch.PodPhase, code int32, at time.Time) *batch.Pod {
-	p := &batch.Pod{ObjectMeta: batch.ObjectMeta{
-		Name: "j-" + uid, Namespace: "ns", UID: uid, Finalizers: []string{batch.JobTrackingFinalizer},
-		Annotations: map[string]string{batch.JobCompletionIndexAnnotation: fmt.Sprint(index)},
-	}}
-	p.Status.Phase = phase
-	if phase == batch.PodFailed || phase == batch.PodSucceeded {
-		p.Status.ContainerStatuses = []batch.ContainerStatus{{Name: "main", State: batch.ContainerState{
-			Terminated: &batch.ContainerStateTerminated{ExitCode: code, FinishedAt: at},
-		}}}
-	}
-	return p
-}
-
-func mustPlan(t *testing.T, e jobpolicy.Engine, in jobpolicy.Input) jobpolicy.Plan {
-	t.Helper()
-	plan, err := e.Plan(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plan
-}
-
-// last returns the status after the plan.
-func last(in jobpolicy.Input, plan jobpolicy.Plan) *batch.JobStatus {
-	switch {
-	case plan.FinalStatus != nil:
-		return plan.FinalStatus
-	case plan.InterimStatus != nil:
-		return plan.InterimStatus
-	}
-	return &in.Job.Status
-}
 
 // The delay after a failure in the future, after a clock stepped back, starts when Plan
 // first sees the failure.
@@ -103,6 +40,13 @@ func TestDeviationFutureFailure(t *testing.T) {
 		if plan = mustPlan(t, jobpolicy.Engine{}, in); len(plan.Create) != 1 {
 			t.Errorf("%s: after 10s: %d created, want 1", name, len(plan.Create))
 		}
+	}
+}
+
+// A negative number of failures counts as none.
+func TestDeviationNegativeFailures(t *testing.T) {
+	if got := (jobpolicy.Engine{}).Remaining(-1, 0); got != 0 {
+		t.Errorf("Remaining = %v, want 0", got)
 	}
 }
 

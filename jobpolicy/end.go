@@ -9,14 +9,79 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// jobEnd is how the Job ends. A Job passes through two conditions, the target
-// (FailureTarget, SuccessCriteriaMet) once its end is decided, and the final one
-// (Failed, Complete) once every pod has ended and is counted.
+// EndLimits are the limits at which a Job ends.
+type EndLimits struct {
+	Completions           *int32 // successes that complete the Job once no pod is active; nil means one
+	BackoffLimit          *int32 // counted failures tolerated; nil means all
+	MaxFailedIndexes      *int32 // failed indexes tolerated; nil means all
+	ActiveDeadlineSeconds *int64 // seconds after the start at which the Job fails; nil means never
+}
+
+// Progress is a Job's progress, for EndLimits.Verdict.
+type Progress struct {
+	FailJob string // Match.Message of a pod that matched a FailJob rule, or ""
+	Failed  int    // counted failures
+
+	// Restarts is the number of container restarts in unfinished pods under OnFailure,
+	// otherwise 0. As in Kubernetes, the Job already fails when Restarts equals a
+	// BackoffLimit above 0.
+	Restarts int
+
+	Elapsed       time.Duration // since the start
+	Succeeded     int           // succeeded pods, or indexes of an Indexed Job
+	FailedIndexes int           // 0 without a limit per index
+	SuccessPolicy string        // message of the success policy rule met, or ""
+	Active        int           // pods neither finished nor being deleted
+}
+
+// Verdict returns why the Job ends now and the message of its condition, both "" if it
+// goes on. The reasons take precedence in this order, as in Kubernetes:
+// PodFailurePolicy, BackoffLimitExceeded, DeadlineExceeded, MaxFailedIndexesExceeded,
+// FailedIndexes, SuccessPolicy, CompletionsReached. The last two are successes.
+func (l EndLimits) Verdict(p Progress) (reason batch.Reason, message string) {
+	switch {
+	case p.FailJob != "":
+		return batch.JobReasonPodFailurePolicy, p.FailJob
+	case l.BackoffLimit != nil && p.Failed > int(*l.BackoffLimit),
+		l.BackoffLimit != nil && p.Restarts > 0 && p.Restarts >= int(*l.BackoffLimit):
+		return batch.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit"
+	case l.deadlinePassed(p.Elapsed):
+		return batch.JobReasonDeadlineExceeded, "Job was active longer than specified deadline"
+	case l.MaxFailedIndexes != nil && p.FailedIndexes > int(*l.MaxFailedIndexes):
+		return batch.JobReasonMaxFailedIndexesExceeded, "Job has exceeded the specified maximal number of failed indexes"
+	case l.Completions != nil && p.FailedIndexes > 0 && p.FailedIndexes >= int(*l.Completions)-p.Succeeded:
+		return batch.JobReasonFailedIndexes, "Job has failed indexes"
+	case p.SuccessPolicy != "":
+		return batch.JobReasonSuccessPolicy, p.SuccessPolicy
+	case p.Active == 0 && l.completed(p.Succeeded):
+		return batch.JobReasonCompletionsReached, "Reached expected number of succeeded pods"
+	}
+	return "", ""
+}
+
+// deadlinePassed reports whether the deadline has passed. A deadline longer than a
+// Duration never does.
+func (l EndLimits) deadlinePassed(elapsed time.Duration) bool {
+	deadline := l.ActiveDeadlineSeconds
+	return deadline != nil && *deadline <= seconds.Max && elapsed >= seconds.Duration(*deadline)
+}
+
+// completed reports whether enough pods or indexes have succeeded.
+func (l EndLimits) completed(succeeded int) bool {
+	if l.Completions == nil {
+		return succeeded > 0
+	}
+	return succeeded >= int(*l.Completions)
+}
+
+// jobEnd is how the Job ends. A Job passes through two conditions: the target
+// (FailureTarget or SuccessCriteriaMet) once its end is decided, and the final one
+// (Failed or Complete) once every pod has ended and is counted.
 type jobEnd struct {
-	reason   batch.Reason
-	message  string
-	success  bool
-	standing bool // decided by an earlier plan
+	reason  batch.Reason
+	message string
+	success bool
+	decided bool // by an earlier plan
 }
 
 func (e *jobEnd) target() batch.JobConditionType {
@@ -41,54 +106,59 @@ func newEnd(reason batch.Reason, message string) *jobEnd {
 	return &jobEnd{reason: reason, message: message, success: reason.Succeeded()}
 }
 
-// standing returns the end decided by an earlier plan, nil if none. It is final.
-func (v *view) standing() *jobEnd {
-	for _, e := range [...]*jobEnd{{success: true, standing: true}, {standing: true}} {
+// decidedEnd returns the end decided by an earlier plan, nil if there is none. No later
+// failure or success changes it.
+func (v *view) decidedEnd() *jobEnd {
+	for _, success := range []bool{true, false} {
+		end := &jobEnd{success: success, decided: true}
 		for _, c := range v.in.Job.Status.Conditions {
-			if c.Type == e.target() && c.Status == batch.ConditionTrue {
-				e.reason, e.message = c.Reason, c.Message
-				return e
+			if c.Type == end.target() && c.Status == batch.ConditionTrue {
+				end.reason, end.message = c.Reason, c.Message
+				return end
 			}
 		}
 	}
 	return nil
 }
 
-// verdict returns the end required by the limits, nil if the Job goes on, and when the
-// deadline passes. It leaves completions to completed.
-func (v *view) verdict() (*jobEnd, requeue) {
+// limitReached returns the end required by the limits, nil if the Job goes on, and when
+// the deadline passes. It leaves completions to completed.
+func (v *view) limitReached() (*jobEnd, requeue) {
 	limits := EndLimits{BackoffLimit: v.spec.BackoffLimit, Completions: v.spec.Completions, MaxFailedIndexes: v.spec.MaxFailedIndexes}
-	tally := Progress{
-		FailJob:       v.failJobMessage(),
+	failJob := v.failJobPod()
+	progress := Progress{
 		Failed:        v.failedPods,
 		Restarts:      v.restarts(),
 		Succeeded:     v.succeededPods,
 		FailedIndexes: v.failed.Len(),
 		Active:        1, // keeps the Job from completing
 	}
+	if failJob != nil {
+		progress.FailJob = failJob.match.Message(failJob.Pod)
+	}
 	if !v.spec.Suspend {
 		limits.ActiveDeadlineSeconds = v.spec.ActiveDeadlineSeconds
-		tally.Elapsed = v.in.Now.Sub(v.startTime)
+		progress.Elapsed = v.in.Now.Sub(v.startTime)
 	}
 	if v.indexed {
-		if m := MatchSuccess(v.spec.SuccessPolicy, v.succeeded, v.completions()); m.Rule >= 0 {
-			tally.SuccessPolicy = successMessage(m.Rule)
+		if rule := MatchSuccess(v.spec.SuccessPolicy, v.succeeded, v.completions()); rule >= 0 {
+			progress.SuccessPolicy = successMessage(rule)
 		}
 	}
-	reason, message := limits.Verdict(tally)
+	reason, message := limits.Verdict(progress)
 	var atDeadline requeue
 	switch reason {
 	case batch.JobReasonPodFailurePolicy, batch.JobReasonBackoffLimitExceeded, batch.JobReasonDeadlineExceeded:
 	default: // the deadline was checked and has not passed
 		if limits.ActiveDeadlineSeconds != nil {
-			atDeadline = requeue{until(seconds.Duration(*limits.ActiveDeadlineSeconds), tally.Elapsed), RequeueDeadline}
+			atDeadline = requeue{until(seconds.Duration(*limits.ActiveDeadlineSeconds), progress.Elapsed), RequeueDeadline}
 		}
 	}
-	e := newEnd(reason, message)
 	if reason == batch.JobReasonPodFailurePolicy && v.engine.RuleInReason {
-		e.reason = v.failJobReason()
+		rule := failJob.match.Rule
+		reason = v.spec.PodFailurePolicy.Rules[rule].Reason(rule)
 	}
-	return e, atDeadline
+	return newEnd(reason, message), atDeadline
 }
 
 // completed returns the end of a Job with enough successes and no active pods, nil if
@@ -106,29 +176,20 @@ func until(limit, elapsed time.Duration) time.Duration {
 	return max(limit-elapsed, 1)
 }
 
-// failJobMessage returns the message for the pod with the smallest index, then UID,
-// that matches a FailJob rule, "" if none does.
-func (v *view) failJobMessage() string {
+// failJobPod returns the pod with the smallest index, then UID, that matches a FailJob
+// rule, nil if none does.
+func (v *view) failJobPod() *podView {
 	for _, p := range v.pods {
-		if message := p.match.Message(p.Pod); message != "" {
-			return message
+		if p.match.Action == batch.ActionFailJob {
+			return p
 		}
 	}
-	return ""
+	return nil
 }
 
-// failJobReason returns the reason for the pod of failJobMessage.
-func (v *view) failJobReason() batch.Reason {
-	for _, p := range v.pods {
-		if p.match.Message(p.Pod) != "" {
-			return v.spec.PodFailurePolicy.Rules[p.match.Rule].Reason(p.match.Rule)
-		}
-	}
-	return batch.JobReasonPodFailurePolicy
-}
-
-// countedReason returns the reason for a metric, which has no label for each rule.
-func countedReason(r batch.Reason) batch.Reason {
+// reasonLabel returns the label of a metric for a reason. There is one label for all
+// rules of a pod failure policy.
+func reasonLabel(r batch.Reason) batch.Reason {
 	if strings.HasPrefix(string(r), string(batch.JobReasonPodFailurePolicy)+"_") {
 		return batch.JobReasonPodFailurePolicy
 	}

@@ -295,9 +295,9 @@ func ExampleEngine_Remaining() {
 func ExampleMatchSuccess() {
 	leader, four := "0", int32(4)
 	policy := &batch.SuccessPolicy{Rules: []batch.SuccessPolicyRule{{SucceededIndexes: &leader}, {SucceededCount: &four}}}
-	fmt.Println(jobpolicy.MatchSuccess(policy, indexset.MustParse("1-3"), 10).Rule)
-	fmt.Println(jobpolicy.MatchSuccess(policy, indexset.MustParse("1-3,7"), 10).Rule)
-	fmt.Println(jobpolicy.MatchSuccess(policy, indexset.MustParse("0,1"), 10).Rule)
+	fmt.Println(jobpolicy.MatchSuccess(policy, indexset.MustParse("1-3"), 10))
+	fmt.Println(jobpolicy.MatchSuccess(policy, indexset.MustParse("1-3,7"), 10))
+	fmt.Println(jobpolicy.MatchSuccess(policy, indexset.MustParse("0,1"), 10))
 	// Output:
 	// -1
 	// 1

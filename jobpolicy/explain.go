@@ -17,12 +17,12 @@ type RuleResult struct {
 }
 
 // String returns the result as one line.
-func (s RuleResult) String() string {
+func (r RuleResult) String() string {
 	verdict := "no match"
-	if s.Matched {
+	if r.Matched {
 		verdict = "matched"
 	}
-	return fmt.Sprintf("rule %d (%s): %s: %s", s.Rule, orQuoted(string(s.Action)), verdict, s.Why)
+	return fmt.Sprintf("rule %d (%s): %s: %s", r.Rule, orQuoted(string(r.Action)), verdict, r.Why)
 }
 
 // Explain returns the results of all rules, in order, with the same outcome as
@@ -32,20 +32,20 @@ func Explain(p *batch.PodFailurePolicy, pod *batch.Pod) []RuleResult {
 		return nil
 	}
 	decided := MatchPod(p, pod).Rule
-	steps := make([]RuleResult, len(p.Rules))
+	results := make([]RuleResult, len(p.Rules))
 	for i := range p.Rules {
 		rule := &p.Rules[i]
-		steps[i] = RuleResult{Rule: i, Action: rule.Action, Matched: i == decided}
+		results[i] = RuleResult{Rule: i, Action: rule.Action, Matched: i == decided}
 		if decided >= 0 && i > decided {
-			steps[i].Why = fmt.Sprintf("not reached, rule %d decided", decided)
+			results[i].Why = fmt.Sprintf("not reached, rule %d decided", decided)
 			continue
 		}
-		steps[i].Why = whyRule(rule, pod)
+		results[i].Why = whyRule(rule, pod)
 		if !rule.Action.Known() {
-			steps[i].Why = fmt.Sprintf("unknown action, the rule is skipped (%s)", steps[i].Why)
+			results[i].Why = fmt.Sprintf("unknown action, the rule is skipped (%s)", results[i].Why)
 		}
 	}
-	return steps
+	return results
 }
 
 // whyRule returns the match of the rule, or why the rule does not match.

@@ -2,10 +2,9 @@ package jobpolicy_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
@@ -81,48 +80,22 @@ func planMany(t *testing.T, many int, run func(what string, f func())) {
 	})
 }
 
-// Of two different pods with the same identity, Plan uses the same one in either order.
-func TestDuplicatePodsAreOrderedByContent(t *testing.T) {
-	year := func(n int) time.Time { return time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC) }
-	change := map[string]func(p *batch.Pod){
-		"phase":        func(p *batch.Pod) { p.Status.Phase = batch.PodRunning },
-		"a time":       func(p *batch.Pod) { p.CreationTimestamp = year(10_001) },
-		"a zone":       func(p *batch.Pod) { p.CreationTimestamp = p.CreationTimestamp.In(time.FixedZone("x", 3600)) },
-		"a nanosecond": func(p *batch.Pod) { p.CreationTimestamp = p.CreationTimestamp.Add(1) },
-		"a finalizer":  func(p *batch.Pod) { p.Untrack() },
-		"an annotation": func(p *batch.Pod) {
-			p.Annotations = map[string]string{batch.JobCompletionIndexAnnotation: "0", "a": "b", "c": "d"}
-		},
-		"an exit code": func(p *batch.Pod) {
-			p.Status.ContainerStatuses[0].State.Terminated = &batch.ContainerStateTerminated{ExitCode: 2}
-		},
-		"no state":       func(p *batch.Pod) { p.Status.ContainerStatuses[0].State = batch.ContainerState{} },
-		"a grace period": func(p *batch.Pod) { p.DeletionGracePeriodSeconds = pointerTo[int64](3) },
-		"one more status": func(p *batch.Pod) {
-			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, batch.ContainerStatus{Ready: true})
-		},
-		"a container":       func(p *batch.Pod) { p.Spec.Containers = []batch.Container{{Name: "x", Args: []string{"a"}}} },
-		"a year before one": func(p *batch.Pod) { p.DeletionTimestamp = year(-5) },
-	}
-	for name, f := range change {
-		a, b, same := pod("a", 0, batch.PodFailed, 1, t0), pod("a", 0, batch.PodFailed, 1, t0), pod("a", 0, batch.PodFailed, 1, t0)
-		for _, p := range []*batch.Pod{a, b, same} {
-			if p.CreationTimestamp = year(10_000); p != a {
-				f(p)
-			}
-		}
-		one := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: indexedJob(1, 1), Pods: []*batch.Pod{a, b}, Now: t0})
-		two := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: indexedJob(1, 1), Pods: []*batch.Pod{b, a}, Now: t0})
-		if d := cmp.Diff(one, two); d != "" {
-			t.Errorf("%s: another order, another plan:\n%s", name, d)
-		}
-		if x, y := jobpolicy.PodText(a), jobpolicy.PodText(b); string(x) == string(y) {
-			t.Errorf("%s: two pods have one text", name)
-		}
-		for range 20 { // a map has no order
-			if x, y := jobpolicy.PodText(b), jobpolicy.PodText(same); string(x) != string(y) {
-				t.Fatalf("%s: pods that say the same have two texts", name)
-			}
+// Of pods with the same UID, or without one and with the same name, the first counts.
+func TestFirstOfTwoPodsCounts(t *testing.T) {
+	failed, running := pod("a", 0, batch.PodFailed, 1, t0), pod("a", 0, batch.PodRunning, 0, t0)
+	named, namedTwin := pod("", 0, batch.PodFailed, 1, t0), pod("", 0, batch.PodRunning, 0, t0)
+	for name, tt := range map[string]struct {
+		pods   []*batch.Pod
+		failed int
+	}{
+		"failed, running":          {[]*batch.Pod{failed, running}, 1},
+		"running, failed":          {[]*batch.Pod{running, failed}, 0},
+		"without a UID":            {[]*batch.Pod{named, namedTwin}, 1},
+		"without a UID, the other": {[]*batch.Pod{namedTwin, named}, 0},
+	} {
+		plan := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: plainJob(1), Pods: tt.pods, Now: t0})
+		if plan.MetricDeltas.PodsFailed != tt.failed || len(plan.Notes) != 1 || !strings.Contains(plan.Notes[0], "occurs twice") {
+			t.Errorf("%s: %d failed, want %d; notes %q", name, plan.MetricDeltas.PodsFailed, tt.failed, plan.Notes)
 		}
 	}
 }

@@ -1,6 +1,29 @@
 package jobpolicy
 
-import "github.com/restartkit/restart/indexset"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/restartkit/restart/indexset"
+)
+
+// indexes are the indexes of an Indexed Job by outcome.
+type indexes struct {
+	succeeded, failed       indexset.Set // including those that end in this plan
+	wasSucceeded, wasFailed indexset.Set // in the status
+	allSucceeded            indexset.Set // wasSucceeded and indexes beyond completions
+	predecessors            []*podView   // by index, the failed pods whose replacements do not exist yet
+}
+
+// predecessor returns the last failed pod of the index, whose counts its next pod
+// carries. It is nil before the first failure.
+func (x *indexes) predecessor(index int) *podView {
+	i, ok := slices.BinarySearchFunc(x.predecessors, index, func(p *podView, index int) int { return cmp.Compare(p.index, index) })
+	if !ok {
+		return nil
+	}
+	return x.predecessors[i]
+}
 
 // observeIndexes parses the status' index fields leniently, drops indexes beyond
 // completions, and adds the ends of pods that are not in the fields yet.
@@ -9,9 +32,10 @@ import "github.com/restartkit/restart/indexset"
 // succeeded; otherwise its first recorded end stands. Within one plan success comes
 // first.
 //
-// An index due to run again has a predecessor, its last failed pod. That pod keeps its
-// finalizer until the replacement exists, because its annotations are the only record
-// of the failures (KEP-3850, "Tracking the number of failures per index").
+// The last failed pod of an index that will run again is the predecessor of the next
+// one. It keeps its finalizer until its replacement exists, because its annotations are
+// the only record of the failures (KEP-3850, "Tracking the number of failures per
+// index").
 func (v *view) observeIndexes() (x indexes, notes notes) {
 	status := &v.in.Job.Status
 	x.wasSucceeded, x.allSucceeded = v.readField("completedIndexes", status.CompletedIndexes, &notes)
@@ -25,7 +49,7 @@ func (v *view) observeIndexes() (x indexes, notes notes) {
 	var succeeded, failed []int
 	for rest := v.pods; len(rest) > 0; {
 		var same []*podView
-		same, rest = cutIndex(rest)
+		same, rest = sameIndex(rest)
 		index := same[0].index
 		if !same[0].inRange {
 			continue
@@ -39,10 +63,12 @@ func (v *view) observeIndexes() (x indexes, notes notes) {
 		case now.failed:
 			failed = append(failed, index)
 			for _, p := range same {
-				p.failsIndex = v.failsIndex(p)
+				if v.failsIndex(p) {
+					p.role = roleFailsIndex
+				}
 			}
 		case !now.active:
-			now.lastFailed.predecessor = true
+			now.lastFailed.role = rolePredecessor
 			x.predecessors = append(x.predecessors, now.lastFailed)
 		}
 	}
@@ -51,7 +77,8 @@ func (v *view) observeIndexes() (x indexes, notes notes) {
 	return x, notes
 }
 
-// readField parses an index field. set holds only the indexes below completions.
+// readField parses an index field of the status. set holds only the indexes below
+// completions.
 func (v *view) readField(field, text string, notes *notes) (set, all indexset.Set) {
 	all, report := indexset.ParseLenient(text)
 	if report.First != nil {
@@ -64,9 +91,9 @@ func (v *view) readField(field, text string, notes *notes) (set, all indexset.Se
 	return set, all
 }
 
-// indexNow summarizes the pods of one index.
+// indexNow summarizes the pods that one index has now.
 type indexNow struct {
-	active            bool     // one is active
+	active            bool     // one of them is active
 	succeeded, failed bool     // through a pod that is not counted yet
 	lastFailed        *podView // last to end among those with the most failures; nil without a limit per index
 }
@@ -74,12 +101,12 @@ type indexNow struct {
 func (v *view) observeIndex(pods []*podView) (now indexNow) {
 	for _, p := range pods {
 		switch {
-		case p.active:
+		case p.active():
 			now.active = true
-		case !p.tracked:
-		case p.succeeded:
+		case !p.tracked():
+		case p.succeeded():
 			now.succeeded = true
-		case p.failed && v.perIndex:
+		case p.failed() && v.perIndex:
 			now.failed = now.failed || v.failsIndex(p)
 			if now.lastFailed == nil || p.follows(now.lastFailed) {
 				now.lastFailed = p
@@ -92,7 +119,7 @@ func (v *view) observeIndex(pods []*podView) (now indexNow) {
 // failsIndex reports whether the pod fails its index, assuming that the index has not
 // ended.
 func (v *view) failsIndex(p *podView) bool {
-	return p.tracked && p.failed && p.match.indexFailedAfter(p.failures, v.spec.BackoffLimitPerIndex)
+	return p.tracked() && p.failed() && p.match.indexFailedAfter(p.failures, v.spec.BackoffLimitPerIndex)
 }
 
 // follows reports whether p rather than q is the last failed pod of their index.

@@ -9,17 +9,24 @@ import (
 // Input is the input of Plan, which does not modify it.
 type Input struct {
 	Job *batch.Job
+
 	// Pods are all visible pods of the Job, in any order. Each needs a UID or a name.
-	Pods                []*batch.Pod
+	// Of pods with the same UID, or without a UID and with the same name, Plan uses the
+	// first and notes the others.
+	Pods []*batch.Pod
+
 	State               State // the last one kept; see Plan.State
 	ExpectationsPending bool  // Pods does not yet reflect all earlier plans
+
 	// FinalizersRemoved lists pods, by UID or else by name, whose finalizers are
 	// removed but may still show in Pods.
 	FinalizersRemoved []string
+
 	// Set NoPodChanges after a refused creation or deletion. Plan then does neither,
 	// and ends no Job with active pods.
 	NoPodChanges bool
-	Now          time.Time // the caller's clock; must be set
+
+	Now time.Time // the caller's clock; must be set
 }
 
 // Plan holds effects to carry out in this order: Delete, Create, InterimStatus,
@@ -55,6 +62,17 @@ type Deletion struct {
 	Untrack bool
 }
 
+// RequeueReason says why to plan again even without a change. "" means no reason.
+type RequeueReason string
+
+// The reasons for planning again.
+const (
+	RequeueDelay    RequeueReason = "Delay"    // the replacement of a failed pod is due
+	RequeueBatch    RequeueReason = "Batch"    // like RequeueDelay, postponed to MinRequeue
+	RequeueDeadline RequeueReason = "Deadline" // activeDeadlineSeconds have passed
+	RequeueStaleJob RequeueReason = "StaleJob" // the Job is older than the last written status; reread it or wait
+)
+
 // PodDecision is the decision about a newly finished pod. It stands even if the pod
 // later looks different.
 type PodDecision struct {
@@ -64,7 +82,7 @@ type PodDecision struct {
 	Failures    int       // counted failures of its index, this one included; 0 without a limit per index
 	IndexFailed bool      // the index fails with this pod
 	Finished    time.Time // the pod's FinishTime
-	Untracked   bool      // the pod lacks the tracking finalizer, so its end does not count
+	Untracked   bool      // the pod never had the tracking finalizer, so its end does not count
 }
 
 // MetricDeltas are increments of the Job controller's job_controller_… metrics. Add
@@ -80,12 +98,13 @@ type MetricDeltas struct {
 	Handled          map[batch.Action]int // pod_failures_handled_by_failure_policy_total{action}
 }
 
-func (c *MetricDeltas) handle(m Match) {
+// handled counts a failure for which a rule decided.
+func (d *MetricDeltas) handled(m Match) {
 	if m.Action == "" {
 		return
 	}
-	if c.Handled == nil {
-		c.Handled = make(map[batch.Action]int)
+	if d.Handled == nil {
+		d.Handled = make(map[batch.Action]int)
 	}
-	c.Handled[m.Action]++
+	d.Handled[m.Action]++
 }

@@ -18,7 +18,7 @@ func record(v *view, d decision) Plan {
 	r.writeCounts(&d)
 	held := make(map[string]bool) // the uncounted pods that still have their finalizers
 	for _, p := range v.pods {
-		if p.tracked && p.recorded != unrecorded {
+		if p.tracking == trackingRecorded {
 			held[p.identity()] = true
 		}
 	}
@@ -28,15 +28,15 @@ func record(v *view, d decision) Plan {
 	if v.indexed {
 		r.writeIndexes()
 	}
-	if e := d.end; e != nil && !e.standing {
+	if e := d.end; e != nil && !e.decided {
 		addCondition(r.status, e.target(), batch.ConditionTrue, e.reason, e.message, v.in.Now)
 		r.changed = true
-		r.counts.Finished = countedReason(e.reason)
+		r.deltas.Finished = reasonLabel(e.reason)
 	}
 	plan := Plan{
 		Delete: d.delete, Create: d.create, State: r.state(d.state),
 		RequeueAfter: d.requeue.after, RequeueReason: d.requeue.reason,
-		Decisions: decisions, MetricDeltas: r.counts, Notes: v.notes,
+		Decisions: decisions, MetricDeltas: r.deltas, Notes: v.notes,
 	}
 	if r.changed {
 		plan.InterimStatus = cloneStatus(r.status)
@@ -62,7 +62,7 @@ type recording struct {
 	end     *jobEnd // how the Job ends, nil if it goes on
 	status  *batch.JobStatus
 	changed bool // the status differs from the original
-	counts  MetricDeltas
+	deltas  MetricDeltas
 }
 
 // writeSuspension updates the Suspended condition. A Job that was never suspended has
@@ -112,9 +112,17 @@ func (r *recording) decisions() (decisions []PodDecision) {
 		if p.handled || !p.endIsNew() {
 			continue
 		}
-		d := PodDecision{PodRef: p.ref(), Index: p.index, Match: p.match, Failures: p.failures, IndexFailed: p.failsIndex, Finished: p.finish, Untracked: p.untracked}
-		if p.failed && !p.untracked {
-			r.counts.handle(p.match)
+		d := PodDecision{
+			PodRef:      p.ref(),
+			Index:       p.index,
+			Match:       p.match,
+			Failures:    p.failures,
+			IndexFailed: p.role == roleFailsIndex,
+			Finished:    p.finish,
+			Untracked:   p.tracking == trackingNever,
+		}
+		if p.failed() && !d.Untracked {
+			r.deltas.handled(p.match)
 			d.Failures, _ = p.match.NextCounts(p.failures, p.ignored)
 		}
 		if !r.perIndex {
@@ -133,29 +141,32 @@ func (r *recording) writeEnds() (release []*podView, all bool) {
 	everyPod := r.end != nil || !r.in.Job.DeletionTimestamp.IsZero() // do not wait for unfinished pods
 	newIndexes := 0
 	for _, p := range r.pods {
-		if !p.tracked || !everyPod && !p.succeeded && (!p.failed || p.predecessor) {
+		if !p.tracked() {
+			continue
+		}
+		if !everyPod && !p.succeeded() && (!p.failed() || p.role == rolePredecessor) {
 			continue
 		}
 		release = append(release, p)
 		switch {
-		case p.succeeded && r.indexed:
+		case p.succeeded() && r.indexed:
 			if p.inRange && !r.wasSucceeded.Contains(p.index) {
 				newIndexes++ // the index is the only record needed
 			}
-		case !p.inRange || p.recorded != unrecorded:
-		case p.succeeded:
+		case !p.inRange || p.recorded():
+		case p.succeeded():
 			u.Succeeded = append(u.Succeeded, p.identity())
-			r.counts.PodsSucceeded++
+			r.deltas.PodsSucceeded++
 			r.changed = true
-		case p.failed || r.end != nil && !r.end.success:
+		case p.failed() || r.end != nil && !r.end.success:
 			match := p.match
-			if !p.failed { // running pods fail with the Job
+			if !p.failed() { // running pods fail with the Job
 				match = MatchPod(r.spec.PodFailurePolicy, p.Pod)
-				r.counts.handle(match)
+				r.deltas.handled(match)
 			}
 			if match.Counted() {
 				u.Failed = append(u.Failed, p.identity())
-				r.counts.PodsFailed++
+				r.deltas.PodsFailed++
 				r.changed = true
 			}
 		}
@@ -168,9 +179,9 @@ func (r *recording) writeEnds() (release []*podView, all bool) {
 
 // writeIndexes rewrites the index fields from the sets.
 func (r *recording) writeIndexes() {
-	r.counts.PerIndex = r.perIndex
-	r.counts.IndexesSucceeded = max(r.succeeded.Len()-r.wasSucceeded.Len(), 0)
-	r.counts.PodsSucceeded = r.counts.IndexesSucceeded
+	r.deltas.PerIndex = r.perIndex
+	r.deltas.IndexesSucceeded = max(r.succeeded.Len()-r.wasSucceeded.Len(), 0)
+	r.deltas.PodsSucceeded = r.deltas.IndexesSucceeded
 	if text := r.succeeded.String(); text != r.status.CompletedIndexes {
 		r.status.CompletedIndexes = text
 		r.changed = true
@@ -181,7 +192,7 @@ func (r *recording) writeIndexes() {
 	if r.status.FailedIndexes = nil; r.perIndex {
 		text := r.failed.String()
 		r.status.FailedIndexes = &text
-		r.counts.IndexesFailed = max(r.failed.Len()-r.wasFailed.Len(), 0)
+		r.deltas.IndexesFailed = max(r.failed.Len()-r.wasFailed.Len(), 0)
 	}
 	if after := r.status.FailedIndexes; (before == nil) != (after == nil) || after != nil && *before != *after {
 		r.changed = true
@@ -189,24 +200,24 @@ func (r *recording) writeIndexes() {
 }
 
 // state returns the state with the progress of the status and the pods missing from it.
-func (r *recording) state(m State) State {
-	m.Written = progressOf(r.status)
+func (r *recording) state(s State) State {
+	s.Written = progressOf(r.status)
 	if r.indexed {
-		m.Written.Completions = r.completions()
+		s.Written.Completions = r.completions()
 	}
 	uncounted := slices.Concat(r.status.UncountedTerminatedPods.Succeeded, r.status.UncountedTerminatedPods.Failed)
 	named := setOf(uncounted)
-	m.Handled, m.Released = nil, nil
+	s.Handled, s.Released = nil, nil
 	for _, p := range r.pods {
 		switch id := p.identity(); {
-		case p.counted || p.recorded != unrecorded && !named[id]: // or counted by this plan
-			m.Released = append(m.Released, id)
+		case p.tracking == trackingCounted || p.recorded() && !named[id]: // or counted by this plan
+			s.Released = append(s.Released, id)
 		case (p.endIsNew() || p.handled && !p.inRange) && !named[id]: // an index out of range may come back
-			m.Handled = append(slices.Grow(m.Handled, max(r.ended-len(m.Handled), 0)), id)
+			s.Handled = append(slices.Grow(s.Handled, max(r.ended-len(s.Handled), 0)), id)
 		}
 	}
-	m.Released = append(m.Released, uncounted...)
-	return m
+	s.Released = append(s.Released, uncounted...)
+	return s
 }
 
 // conclude sets the final condition.
@@ -226,3 +237,51 @@ func (r *recording) conclude() {
 // maxUncounted limits the UIDs in the status so that it stays small. Later plans count
 // the rest.
 const maxUncounted = 500
+
+// setCondition sets the condition of that type and reports whether anything changed. An
+// absent condition counts as False.
+func setCondition(s *batch.JobStatus, t batch.JobConditionType, status batch.ConditionStatus, reason batch.Reason, message string, now time.Time) bool {
+	i := slices.IndexFunc(s.Conditions, func(c batch.JobCondition) bool { return c.Type == t })
+	if i < 0 {
+		if status == batch.ConditionFalse {
+			return false
+		}
+		addCondition(s, t, status, reason, message, now)
+		return true
+	}
+	if c := s.Conditions[i]; c.Status == status && c.Reason == reason && c.Message == message {
+		return false
+	}
+	s.Conditions[i] = newCondition(t, status, reason, message, now)
+	return true
+}
+
+// addCondition appends a condition, even if the status has one of that type.
+func addCondition(s *batch.JobStatus, t batch.JobConditionType, status batch.ConditionStatus, reason batch.Reason, message string, now time.Time) {
+	s.Conditions = append(s.Conditions, newCondition(t, status, reason, message, now))
+}
+
+func newCondition(t batch.JobConditionType, status batch.ConditionStatus, reason batch.Reason, message string, now time.Time) batch.JobCondition {
+	return batch.JobCondition{Type: t, Status: status, LastProbeTime: now, LastTransitionTime: now, Reason: reason, Message: message}
+}
+
+// cloneStatus returns a copy with writable lists and non-nil uncounted pods.
+func cloneStatus(s *batch.JobStatus) *batch.JobStatus {
+	c := *s
+	c.Conditions = slices.Clone(s.Conditions)
+	c.UncountedTerminatedPods = cloneUncounted(s.UncountedTerminatedPods)
+	return &c
+}
+
+func cloneUncounted(u *batch.UncountedTerminatedPods) *batch.UncountedTerminatedPods {
+	if u == nil {
+		return &batch.UncountedTerminatedPods{}
+	}
+	return &batch.UncountedTerminatedPods{Succeeded: slices.Clone(u.Succeeded), Failed: slices.Clone(u.Failed)}
+}
+
+// uncounted returns the number of uncounted pods in the status.
+func uncounted(s *batch.JobStatus) int {
+	u := s.UncountedTerminatedPods
+	return len(u.Succeeded) + len(u.Failed)
+}

@@ -46,13 +46,14 @@ type State struct {
 	Released []string `json:"released,omitempty"`
 }
 
-// of returns the state if it belongs to the Job, and otherwise an empty one.
-func (m State) of(job *batch.Job) State {
-	if m.Job != "" && m.Job != job.UID {
-		m = State{}
+// forJob returns the state if it belongs to the Job, and otherwise the state of a new
+// Job.
+func (s State) forJob(job *batch.Job) State {
+	if s.Job != "" && s.Job != job.UID {
+		s = State{}
 	}
-	m.Job = job.UID
-	return m
+	s.Job = job.UID
+	return s
 }
 
 // StatusProgress is the progress shown by a Job's status, including uncounted pods. It
@@ -64,16 +65,21 @@ type StatusProgress struct {
 	Completions int  `json:"completions,omitempty"` // of an Indexed Job; Succeeded counts only lower indexes
 }
 
-// less reports whether any part of p is less than in q.
-func (p StatusProgress) less(q StatusProgress) bool {
+// behind reports whether any part of p is less than in q.
+func (p StatusProgress) behind(q StatusProgress) bool {
 	return p.Succeeded < q.Succeeded || p.Failed < q.Failed || !p.Ending && q.Ending
 }
 
 // progressOf returns the progress of the status.
 func progressOf(s *batch.JobStatus) StatusProgress {
-	p := StatusProgress{Succeeded: int(s.Succeeded), Failed: int(s.Failed), Ending: s.HasCondition(batch.JobFailureTarget) || s.HasCondition(batch.JobSuccessCriteriaMet)}
+	p := StatusProgress{
+		Succeeded: int(s.Succeeded),
+		Failed:    int(s.Failed),
+		Ending:    s.HasCondition(batch.JobFailureTarget) || s.HasCondition(batch.JobSuccessCriteriaMet),
+	}
 	if u := s.UncountedTerminatedPods; u != nil {
-		p.Succeeded, p.Failed = addCounts(p.Succeeded, len(u.Succeeded)), addCounts(p.Failed, len(u.Failed))
+		p.Succeeded = addCounts(p.Succeeded, len(u.Succeeded))
+		p.Failed = addCounts(p.Failed, len(u.Failed))
 	}
 	return p
 }

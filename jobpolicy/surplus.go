@@ -8,8 +8,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// surplus returns the active pods to remove. These are all duplicates and pods without
-// a place, followed by the pods with the least progress until the total is atLeast.
+// surplus returns the active pods to remove. These are all duplicates and pods of no
+// index of the Job, followed by the pods with the least progress until there are atLeast.
 func (v *view) surplus(atLeast int) []*podView {
 	active := v.activePods()
 	var remove []*podView
@@ -26,7 +26,7 @@ func (v *view) surplus(atLeast int) []*podView {
 func (v *view) activePods() []*podView {
 	active := make([]*podView, 0, v.active)
 	for _, p := range v.pods {
-		if p.active {
+		if p.active() {
 			active = append(active, p)
 		}
 	}
@@ -38,7 +38,7 @@ func (v *view) activePods() []*podView {
 func duplicates(active []*podView) (remove, keep []*podView) {
 	for len(active) > 0 {
 		var same []*podView
-		same, active = cutIndex(active)
+		same, active = sameIndex(active)
 		if same[0].inRange {
 			sortByProgress(same)
 			keep = append(keep, same[len(same)-1])

@@ -50,7 +50,7 @@ func backoffRecordVector(c *vectors.Case) (any, error) {
 	if m.Failures > maxCount-len(in.FailedAt) {
 		c.Exclude("a streak that 32 bits do not hold, which saturates")
 	}
-	m.Failures, m.LastFailure = streak(m.Failures, m.LastFailure, vectorTimes(in.SucceededAt), vectorTimes(in.FailedAt))
+	m.Failures, m.LastFailure = failuresInARow(m.Failures, m.LastFailure, vectorTimes(in.SucceededAt), vectorTimes(in.FailedAt))
 	return map[string]any{"failures": m.Failures, "last_failure": shape.Text(m.LastFailure)}, nil
 }
 
@@ -77,8 +77,9 @@ func (v vectorDelay) now() time.Time      { return v.Now.At(time.Time{}) }
 func (v vectorDelay) exact() bool { return v.BaseMS != 0 && v.MaxMS != 0 }
 
 const (
-	futureFailure = "a failure in the future counts as one that happens now"
-	noSuchEngine  = "delays of 0, which an Engine takes for its defaults"
+	futureFailure    = "a failure in the future counts as one that happens now"
+	negativeFailures = "a negative number of failures counts as none"
+	noSuchEngine     = "delays of 0, which an Engine takes for its defaults"
 )
 
 // delay is the model of the delay after a number of failures.
@@ -134,7 +135,10 @@ func remainingVector(c *vectors.Case) (any, error) {
 		return nil, err
 	}
 	last := in.LastFailure.At(time.Time{})
-	if in.Failures != 0 && last.After(in.now()) {
+	switch {
+	case in.Failures < 0 && in.now().Sub(last) < in.base():
+		c.Deviate(negativeFailures, wantMS(0))
+	case in.Failures > 0 && last.After(in.now()):
 		c.Deviate(futureFailure, wantMS(in.delay(in.Failures)))
 	}
 	return wantMS(remaining(in.base(), in.max(), in.Failures, in.now().Sub(last))), nil

@@ -102,7 +102,7 @@ func (v *passVector) endsTwice(pods []*batch.Pod) string {
 		if i < 0 || i >= n || len(p.Finalizers) == 0 {
 			continue
 		}
-		failed := p.Status.Phase == batch.PodFailed || podTerminating(p) && !replaceOnlyFailed(&spec)
+		failed := p.Status.Phase == batch.PodFailed || podTerminating(p) && spec.PodReplacementPolicy != batch.PodReplacementFailed
 		succeeds[i] = succeeds[i] || p.Status.Phase == batch.PodSucceeded
 		fails[i] = fails[i] || failed && MatchPod(spec.PodFailurePolicy, p).indexFailedAfter(failuresOf(p), spec.BackoffLimitPerIndex)
 	}

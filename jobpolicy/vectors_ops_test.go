@@ -142,10 +142,10 @@ func failedVector(c *vectors.Case) (any, error) {
 	var failed, ended []int
 	for _, v := range p.pods {
 		switch {
-		case !v.tracked || !v.inRange:
+		case !v.tracked() || !v.inRange:
 		case v.Status.Phase == batch.PodSucceeded:
 			ended = append(ended, v.index)
-		case v.failed && v.match.indexFailedAfter(failuresOf(v.Pod), in.Limit):
+		case v.failed() && v.match.indexFailedAfter(failuresOf(v.Pod), in.Limit):
 			failed = append(failed, v.index)
 		}
 	}
@@ -186,8 +186,8 @@ func indexFailedVector(c *vectors.Case) (any, error) {
 	}
 	v := p.pods[0]
 	return map[string]any{
-		"pod_failed":   v.failed,
-		"index_failed": v.failed && v.match.indexFailedAfter(failuresOf(pod), in.Limit),
+		"pod_failed":   v.failed(),
+		"index_failed": v.failed() && v.match.indexFailedAfter(failuresOf(pod), in.Limit),
 	}, nil
 }
 

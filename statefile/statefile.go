@@ -1,15 +1,18 @@
 // Package statefile keeps the state of a program in a file that survives kill -9 and
-// power failures. Each Save replaces the file atomically, so it always has the content
-// of one Save, the last or the one before.
+// power failures.
 //
-// Save the state of a Restarter together with everything that must agree with it, such
-// as an ExitPosition:
+//	var state struct{ Runs int }
+//	found, err := statefile.Load("state.json", &state)
+//	state.Runs++
+//	err = statefile.Save("state.json", &state)
 //
-//	state := struct {
-//		Restarter *backoff.Restarter[string]
-//		Position  pleg.ExitPosition[string]
-//	}{restarter, position}
-//	err := statefile.Save("state.json", &state)
+// Each Save replaces the file atomically, so it always has the content of one Save, the
+// last or the one before. Put everything that must agree into one value and one file,
+// such as a Restarter of package backoff and an ExitPosition of package pleg.
+//
+// The file is replaced, not written to. A file that is mounted on its own, as by a
+// subPath volume of Kubernetes or by docker run -v file:file, cannot be replaced, and
+// Save returns an error. Mount its folder instead.
 //
 // One program at a time may use a file; its goroutines take turns.
 package statefile
@@ -30,23 +33,35 @@ import (
 // temporary is the suffix of a file being written.
 const temporary = ".new"
 
-// Save replaces the file at path by the JSON of state and returns when it is on disk,
-// with mode 0600. After an error the file has its former content, or the new one if only
-// its folder could not be synced. Save replaces a symbolic link, not its target.
+// Save replaces the file at path by the indented JSON of state and returns when it is on
+// disk, with mode 0600. After an error the file has its former content, or the new one
+// if only its folder could not be synced. Save replaces a symbolic link at path, not its
+// target.
+//
+// A state of which nothing would be saved is an error. That is a struct, or one within
+// state, that has only unexported fields and no MarshalJSON or MarshalText. If its
+// pointer has one of these methods, pass a pointer.
 func Save(path string, state any) error {
-	if path == "" || os.IsPathSeparator(path[len(path)-1]) {
+	folder, name := filepath.Split(path) // unlike Dir, Split leaves link/.. to the system
+	if name == "" || name == "." || name == ".." {
 		return fmt.Errorf("statefile: Save(%q): not the path of a file", path)
 	}
-	text, err := json.Marshal(state)
+	if err := checkSaved(state); err != nil {
+		return fmt.Errorf("statefile: Save(%q): %w", path, err)
+	}
+	text, err := json.MarshalIndent(state, "", "  ")
 	if err != nil {
 		return fmt.Errorf("statefile: Save(%q): %w", path, err)
 	}
-	root, err := os.OpenRoot(filepath.Dir(path))
+	if folder == "" {
+		folder = "."
+	}
+	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return fmt.Errorf("statefile: Save(%q): %w", path, err)
 	}
 	defer root.Close()
-	if err := Replace(root, filepath.Base(path), append(text, '\n')); err != nil {
+	if err := Replace(root, name, append(text, '\n')); err != nil {
 		return fmt.Errorf("statefile: Save(%q): %w", path, err)
 	}
 	return nil
@@ -72,8 +87,8 @@ func Load(path string, state any) (found bool, err error) {
 var replacing sync.Mutex
 
 // Replace replaces a file of the folder root atomically and returns when it is on disk,
-// with mode 0600. It writes name.new first, which a crash or an error may leave behind
-// and the next Replace removes.
+// with mode 0600. It writes name.new first, which only a crash leaves behind, and the
+// next Replace removes.
 func Replace(root *os.Root, name string, content []byte) error {
 	replacing.Lock()
 	defer replacing.Unlock()
@@ -87,12 +102,13 @@ func Replace(root *os.Root, name string, content []byte) error {
 	}
 	_, err = file.Write(content)
 	crashpoint.Reached()
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		crashpoint.Reached()
+		err = root.Rename(next, name)
 	}
-	crashpoint.Reached()
-	if err := root.Rename(next, name); err != nil {
-		return err
+	if err != nil {
+		return errors.Join(err, root.Remove(next))
 	}
 	crashpoint.Reached()
 	defer crashpoint.Reached()

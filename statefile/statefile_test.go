@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/restartkit/restart/internal/crashpoint"
 	"github.com/restartkit/restart/statefile"
@@ -36,6 +38,117 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(path + "?*"); len(left) > 0 {
 		t.Errorf("left %q", left)
+	}
+}
+
+// Save and Load mean the same file by one path, as the operating system does: behind a
+// symbolic link, .. is the folder above the link's target.
+func TestSaveAndLoadAgreeOnThePath(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll("releases/v2/sub", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("releases/v2", "current"); err != nil {
+		t.Skip(err)
+	}
+	for i, path := range []string{"current/../state.json", "current/sub/../../other.json", "./current/.././third.json", "plain.json", "current/in.json"} {
+		if err := statefile.Save(path, state{i}); err != nil {
+			t.Fatal(err)
+		}
+		var s state
+		if found, err := statefile.Load(path, &s); !found || err != nil || s.N != i {
+			t.Errorf("%s: found %v, %v, %v", path, found, s, err)
+		}
+	}
+	for _, path := range []string{"releases/state.json", "releases/other.json", "releases/third.json", "plain.json", "releases/v2/in.json"} {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A path that cannot be replaced, here because it is a folder, has an error and leaves
+// nothing behind.
+func TestFailedSaveLeavesNothingBehind(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "state.json")
+	if err := os.MkdirAll(filepath.Join(path, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := statefile.Save(path, state{1}); err == nil || !strings.Contains(err.Error(), "state.json") {
+		t.Errorf("%v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("left %v", left)
+	}
+}
+
+func TestFileIsIndented(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.json")
+	if err := statefile.Save(path, map[string]any{"a": json.RawMessage(`{"b":[1]}`)}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if want := "{\n  \"a\": {\n    \"b\": [\n      1\n    ]\n  }\n}\n"; string(text) != want || err != nil {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// hidden has fields that encoding/json does not see.
+type hidden struct{ n int }
+
+// written has them, too, but writes them itself.
+type written struct{ n int }
+
+func (w *written) MarshalJSON() ([]byte, error) { return json.Marshal(w.n) }
+
+type embeds struct{ hidden }
+
+type recursive struct{ *recursive }
+
+// A state of which a part would be lost, without an error of encoding/json, is refused.
+func TestStateThatWouldBeLostIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.json")
+	for name, tt := range map[string]struct {
+		state any
+		want  string // in the error; "" if it is saved
+	}{
+		"no exported field":         {hidden{1}, "nothing of statefile_test.hidden would be saved: it has no exported fields"},
+		"behind a pointer":          {&hidden{1}, "no exported fields"},
+		"in a field":                {struct{ A, B any }{}, ""},
+		"in a struct field":         {struct{ In struct{ H hidden } }{}, "In: H: nothing of statefile_test.hidden"},
+		"in a list":                 {[]hidden{{1}}, "no exported fields"},
+		"in a map of pointers":      {map[string]*hidden{}, "no exported fields"},
+		"a counter of sync/atomic":  {struct{ N atomic.Int64 }{}, "N: nothing of atomic.Int64"},
+		"embedded":                  {embeds{hidden{1}}, "nothing of statefile_test.embeds"},
+		"embedded beside others":    {struct{ hidden }{}, "no exported fields"},
+		"embedded in itself":        {recursive{}, "no exported fields"},
+		"a method of the pointer":   {written{1}, "pass a pointer"},
+		"a pointer with the method": {&written{1}, ""},
+		"the same in a field":       {struct{ W written }{}, "W: nothing of statefile_test.written would be saved: pass a pointer"},
+		"a field behind a pointer":  {&struct{ W written }{}, ""},
+		"a map of values":           {map[string]written{}, "pass a pointer"},
+		"left out on purpose": {struct {
+			H hidden `json:"-"`
+			N int
+		}{}, ""},
+		"a lock beside the state": {&struct {
+			Mutex sync.Mutex
+			N     int
+		}{}, ""},
+		"an unexported field beside it": {struct {
+			h hidden
+			N int
+		}{}, ""},
+		"an empty struct": {map[string]struct{}{"a": {}}, ""},
+		"a time":          {time.Time{}, ""},
+		"nothing":         {nil, ""},
+		"a number":        {7, ""},
+	} {
+		err := statefile.Save(path, tt.state)
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ func TestDryRunPrintsLintAndWorstCase(t *testing.T) {
 	t.Parallel()
 	for manifest, want := range map[string][]string{
 		"kep3329-story1": {"is valid\n", "spec.podFailurePolicy.rules[0]", "drain", "at most 7 pods", "at most 10m30s"},
-		"kep3329-story2": {"is valid\n", "any number of pods", "any time"},
+		"kep3329-story2": {"is valid\n", "at most 4 pods, and one more for each disruption", "at most 1m10s, without disruptions"},
 		"kep3850-story1": {"is valid\n", "at most 20 pods", "completedIndexes"},
 	} {
 		p := start(t, "", "-dry-run", "../testdata/"+manifest+".yaml")

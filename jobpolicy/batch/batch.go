@@ -1,11 +1,21 @@
-// Package batch has the parts of batch/v1 and core/v1 that affect restarts, with their
-// names, defaults and validation. JSON manifests and the output of kubectl get -o json
-// unmarshal into them.
+// Package batch has the parts of Kubernetes' batch/v1 and core/v1 that affect restarts:
+// Jobs, their policies and their pods. JSON manifests and the output of
+// kubectl get -o json unmarshal into them:
+//
+//	var job batch.Job
+//	err := json.Unmarshal(manifest, &job)
+//	job.Spec.Default()        // as the API server does
+//	err = job.Spec.Validate() // nil, or all mistakes as field.Errors
 package batch
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
 	"time"
+
+	"github.com/restartkit/restart/indexset"
 )
 
 // Job is a batch/v1 Job.
@@ -98,3 +108,94 @@ type JobCondition struct {
 	Reason             Reason           `json:"reason,omitempty"`
 	Message            string           `json:"message,omitempty"`
 }
+
+// CompletedIndexSet returns CompletedIndexes as a set. If the text is malformed, the
+// set has all readable indexes, as with indexset.ParseLenient, and the error wraps an
+// indexset.ParseError with the first mistake.
+func (s *JobStatus) CompletedIndexSet() (indexset.Set, error) {
+	return indexSet("CompletedIndexSet", s.CompletedIndexes)
+}
+
+// FailedIndexSet returns FailedIndexes as a set, like CompletedIndexSet. The set of nil
+// is empty.
+func (s *JobStatus) FailedIndexSet() (indexset.Set, error) {
+	if s.FailedIndexes == nil {
+		return indexset.Set{}, nil
+	}
+	return indexSet("FailedIndexSet", *s.FailedIndexes)
+}
+
+func indexSet(call, text string) (indexset.Set, error) {
+	set, report := indexset.ParseLenient(text)
+	if report.First != nil {
+		return set, fmt.Errorf("batch: JobStatus.%s: %w", call, report.First)
+	}
+	return set, nil
+}
+
+// Default sets absent fields to the defaults of the API server:
+//
+//   - parallelism: 1, and completions: 1 if both are absent;
+//   - backoffLimit: 6, or 2^31-1 with backoffLimitPerIndex, so that only the limit
+//     per index counts (KEP-3850, "Job API");
+//   - completionMode: NonIndexed;
+//   - podReplacementPolicy: Failed with a podFailurePolicy, otherwise
+//     TerminatingOrFailed;
+//   - status in onPodConditions: True (KEP-3329, "JobSpec API").
+//
+// It replaces pointers instead of writing through them, so copies of s stay
+// independent.
+func (s *JobSpec) Default() {
+	if s == nil {
+		return
+	}
+	if s.Parallelism == nil {
+		if s.Completions == nil {
+			s.Completions = pointerTo[int32](1)
+		}
+		s.Parallelism = pointerTo[int32](1)
+	}
+	if s.BackoffLimit == nil {
+		s.BackoffLimit = pointerTo[int32](6)
+		if s.BackoffLimitPerIndex != nil {
+			s.BackoffLimit = pointerTo[int32](math.MaxInt32)
+		}
+	}
+	if s.CompletionMode == "" {
+		s.CompletionMode = NonIndexedCompletion
+	}
+	if s.PodReplacementPolicy == "" {
+		s.PodReplacementPolicy = PodReplacementTerminatingOrFailed
+		if s.PodFailurePolicy != nil {
+			s.PodReplacementPolicy = PodReplacementFailed
+		}
+	}
+	s.PodFailurePolicy = s.PodFailurePolicy.withDefaults()
+}
+
+// withDefaults returns the policy, or a copy if it lacks a default.
+func (p *PodFailurePolicy) withDefaults() *PodFailurePolicy {
+	if p == nil {
+		return nil
+	}
+	open := func(o OnPodCondition) bool { return o.Status == "" }
+	copied := false
+	for i := range p.Rules {
+		if !slices.ContainsFunc(p.Rules[i].OnPodConditions, open) {
+			continue
+		}
+		if !copied {
+			p, copied = &PodFailurePolicy{Rules: slices.Clone(p.Rules)}, true
+		}
+		patterns := slices.Clone(p.Rules[i].OnPodConditions)
+		for k := range patterns {
+			if open(patterns[k]) {
+				patterns[k].Status = ConditionTrue
+			}
+		}
+		p.Rules[i].OnPodConditions = patterns
+	}
+	return p
+}
+
+func pointerTo[T any](v T) *T { return &v }

@@ -100,3 +100,5 @@ func TestErrorsOfAnUpdateHaveValues(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func ptr[T any](v T) *T { return &v }

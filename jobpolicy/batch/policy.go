@@ -15,7 +15,7 @@ type PodFailurePolicy struct {
 // OnExitCodes is used.
 type PodFailurePolicyRule struct {
 	// Name must be unique. Engine.RuleInReason adds it to the Job's reason (KEP-4443).
-	// Kubernetes up to 1.37 does not support it.
+	// Kubernetes up to 1.38 does not support it.
 	Name            string           `json:"name,omitempty"`
 	Action          Action           `json:"action"`
 	OnExitCodes     *OnExitCodes     `json:"onExitCodes,omitempty"`

@@ -19,16 +19,18 @@ var (
 	Saturated     = saturated
 )
 
-// Reach is the reach of a rule.
-type Reach struct {
-	Decides bool
-	Void    []int // positions of codes or patterns without an effect
-}
-
-// ReachOf returns the reach of each rule of a specification with defaults.
-func ReachOf(s *batch.JobSpec) (all []Reach) {
-	for _, r := range reachOf(s) {
-		all = append(all, Reach{Decides: r.decides, Void: slices.Concat(r.shadowed, r.twice)})
+// Void returns the positions of the codes or patterns of a rule that have no effect,
+// because earlier rules decide on them or the rule repeats them.
+func Void(s *batch.JobSpec, rule int) (positions []int) {
+	c := checker{spec: *s}
+	for _, d := range c.decidedBefore(rule) {
+		positions = append(positions, d.position)
 	}
-	return all
+	r := &s.PodFailurePolicy.Rules[rule]
+	for k, o := range r.OnPodConditions {
+		if r.OnExitCodes == nil && slices.Contains(r.OnPodConditions[:k], o) {
+			positions = append(positions, k)
+		}
+	}
+	return positions
 }

@@ -1,49 +1,99 @@
-// Package lint reviews the specification of a Job. [Check] finds valid but surely
-// unintended settings, such as an unreachable rule or a drained node that fails the
-// Job. [WorstCase] returns how many pods a Job can run, how long it can wait and how
-// large its status can grow. [CheckFor] adds the fields that an older cluster drops or
-// refuses. To use it with package backoff/lint, import it as
+// Package lint reviews the specification of a Job before it runs.
 //
-//	import joblint "github.com/restartkit/restart/jobpolicy/lint"
+// [Check] finds valid but surely unintended settings, such as a rule that no pod
+// reaches, a drained node that fails the Job, or an ignored failure that nothing ends:
+//
+//	for _, finding := range lint.Check(&job.Spec) {
+//		fmt.Println(finding)
+//	}
+//
+// [WorstCase] bounds how many pods a Job runs, how long it waits and how large its
+// status grows. [CheckFor] adds the fields that an older cluster drops, refuses or
+// ignores.
+//
+// To use the package beside backoff/lint, import it as joblint.
 package lint
 
 import (
 	"fmt"
 
-	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // Check returns the valid but surely unintended parts of a specification, in the order
-// of its fields. It applies the defaults.
+// of its fields. It applies the defaults, and does not modify s.
 //
-// Check reports a rule as unreachable if and only if no pod with the template's
-// containers can reach it, with any conditions and any containers injected at
-// admission. In specifications rejected by Validate, it reads only the first 20 rules
-// of each policy.
+// Rules of a pod failure policy are compared in pairs. A rule that Check reports as
+// unreachable decides on no pod with the template's containers, whatever its conditions
+// and whatever containers are injected at admission. A rule may be unreachable without
+// a finding if several rules before it together match its pods. In specifications
+// rejected by Validate, Check reads only the first 20 rules of each policy, and of each
+// rule only the first 255 exit codes and 20 conditions.
 func Check(s *batch.JobSpec) []Finding {
 	if s == nil {
 		return nil
 	}
 	c := &checker{spec: *s}
 	c.spec.Default()
+	c.spec.PodFailurePolicy = withinBounds(c.spec.PodFailurePolicy)
 	c.policy()
 	c.successPolicy()
 	c.limits()
 	return c.findings
 }
 
-// limits checks for ineffective and excessive limits.
-func (c *checker) limits() {
-	if c.spec.BackoffLimitPerIndex != nil && c.spec.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure {
-		c.add(KindOnFailure, SeverityWarning, -1, "spec.backoffLimitPerIndex",
-			"restarts in place under OnFailure do not count towards the limit per index; use restartPolicy Never")
-	}
-	if bound, err := WorstCase(jobpolicy.Engine{}, &c.spec); err == nil && bound.IndexBytes > maxObjectBytes {
-		c.add(KindSize, SeverityWarning, -1, "spec.parallelism", fmt.Sprintf(
-			"the index fields of the status can grow to %d bytes, but an API object only to %d; lower parallelism or completions", bound.IndexBytes, maxObjectBytes))
-	}
+// Finding is a valid but surely unintended part of a specification.
+type Finding struct {
+	Kind     Kind
+	Rule     int    // index of the rule, -1 if none
+	Field    string // path, as in field.Error
+	Severity Severity
+	Text     string // one sentence with the effect and the remedy
 }
 
-// maxObjectBytes is etcd's default limit for one object.
-const maxObjectBytes = 3 << 19
+// String returns the finding as one line.
+func (f Finding) String() string {
+	return fmt.Sprintf("%s: %s: %s (%s)", f.Field, f.Severity, f.Text, f.Kind)
+}
+
+// Severity is the severity of a finding.
+type Severity string
+
+// The severities.
+const (
+	SeverityWarning Severity = "warning" // the Job can end or go on against the specification
+	SeverityNotice  Severity = "notice"  // part of the specification has no effect
+)
+
+// Kind is the kind of a finding.
+type Kind string
+
+// The kinds of findings.
+const (
+	KindUnreachable      Kind = "unreachable"       // a rule that decides on no pod
+	KindShadowed         Kind = "shadowed"          // codes or patterns decided by earlier rules
+	KindDuplicate        Kind = "duplicate"         // a pattern listed twice
+	KindImpossibleCode   Kind = "impossible-code"   // exit codes that only Windows has
+	KindUnknownCondition Kind = "unknown-condition" // a condition that Kubernetes never sets
+	KindDrain            Kind = "drain"             // a drained node fails the Job
+	KindEndless          Kind = "endless"           // ignored failures of the Job's own programs that nothing ends
+	KindSuccessNever     Kind = "success-never"     // a success rule that cannot be met
+	KindSuccessAlways    Kind = "success-always"    // a success rule met by any success
+	KindOnFailure        Kind = "on-failure"        // a limit per index that misses failures
+	KindDeadline         Kind = "deadline"          // a deadline that passes before the limit of failures can be reached
+	KindSize             Kind = "size"              // a status that can outgrow an API object
+
+	// The kinds that only CheckFor and CheckJobFor find.
+	KindVersion Kind = "version" // a field that the cluster drops, refuses or ignores
+	KindEvicted Kind = "evicted" // evicted pods that count as succeeded
+)
+
+// checker collects the findings in a specification.
+type checker struct {
+	spec     batch.JobSpec // with defaults
+	findings []Finding
+}
+
+func (c *checker) add(kind Kind, severity Severity, rule int, field, text string) {
+	c.findings = append(c.findings, Finding{Kind: kind, Rule: rule, Field: field, Severity: severity, Text: text})
+}

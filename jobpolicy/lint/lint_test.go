@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/indexset"
 	"github.com/restartkit/restart/internal/rapidseed"
@@ -19,6 +17,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/jobpolicy/lint"
+	"pgregory.net/rapid"
 )
 
 // Each story is a Job's manifest with the findings of Check.
@@ -134,7 +133,7 @@ func TestSuccessRuleFindingsAreExact(t *testing.T) {
 						}
 					}
 					sets++
-					if jobpolicy.MatchSuccess(s.SuccessPolicy, b.Set(), completions).Rule == 0 {
+					if jobpolicy.MatchSuccess(s.SuccessPolicy, b.Set(), completions) == 0 {
 						met++
 					}
 				}
@@ -157,20 +156,6 @@ func TestSuccessRuleFindingsAreExact(t *testing.T) {
 	}
 	if t.Logf("%d rules, %d never met, %d always", checked, never, always); never == 0 || always == 0 {
 		t.Error("one kind was not found")
-	}
-}
-
-// A status that just fits into an API object is not a finding; a longer one is.
-func TestSizeFindingStartsAboveTheLimit(t *testing.T) {
-	for completions, above := range map[int32]int{100_000_020: 0, 100_000_022: 1} {
-		spec := &batch.JobSpec{CompletionMode: batch.IndexedCompletion, Completions: &completions, Parallelism: pointerTo[int32](87_381)}
-		bound, err := lint.WorstCase(jobpolicy.Engine{}, spec)
-		if err != nil || bound.IndexBytes != lint.MaxObjectBytes+above {
-			t.Fatalf("%d completions: %d bytes, want %d: %v", completions, bound.IndexBytes, lint.MaxObjectBytes+above, err)
-		}
-		if findings := lint.Check(spec); len(findings) != above {
-			t.Errorf("%d completions: %v", completions, findings)
-		}
 	}
 }
 
@@ -289,4 +274,33 @@ func compareRefusals(t interface{ Fatalf(string, ...any) }, s *batch.JobSpec) (r
 		t.Fatalf("%s: WorstCase: %v; Validate: %v", jsonText(s), err, all)
 	}
 	return err != nil
+}
+
+// on is a rule for conditions that are True.
+func on(action batch.Action, types ...batch.PodConditionType) batch.PodFailurePolicyRule {
+	r := batch.PodFailurePolicyRule{Action: action}
+	for _, t := range types {
+		r.OnPodConditions = append(r.OnPodConditions, batch.OnPodCondition{Type: t, Status: batch.ConditionTrue})
+	}
+	return r
+}
+
+func TestFindingsOfConditions(t *testing.T) {
+	killed := batch.PodFailurePolicyRule{Action: batch.ActionFailJob, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{137}}}
+	long := batch.PodConditionType("example.com/" + strings.Repeat("a", 60))
+	for name, tt := range map[string]struct {
+		rules []batch.PodFailurePolicyRule
+		want  string // in the findings
+	}{
+		"the same conditions":   {[]batch.PodFailurePolicyRule{on(batch.ActionFailIndex, "A"), on(batch.ActionFailJob, "A")}, "rule 0 fails the index for the same failures"},
+		"some of them":          {[]batch.PodFailurePolicyRule{on(batch.ActionFailIndex, "A", "B"), on(batch.ActionFailJob, "A")}, "rule 0 matches every pod that this rule matches"},
+		"one rule for each":     {[]batch.PodFailurePolicyRule{on(batch.ActionIgnore, "A"), on(batch.ActionIgnore, "B"), on(batch.ActionCount, "A", "B")}, "rules 0 and 1 together match every pod"},
+		"the first later rule":  {[]batch.PodFailurePolicyRule{killed, on(batch.ActionIgnore, batch.DisruptionTarget), on(batch.ActionCount, batch.DisruptionTarget)}, "move rule 1 for the condition"},
+		"a long condition type": {[]batch.PodFailurePolicyRule{on(batch.ActionIgnore, long), on(batch.ActionCount, long, "B")}, "and 13 more bytes first"},
+	} {
+		spec := batch.JobSpec{PodFailurePolicy: &batch.PodFailurePolicy{Rules: tt.rules}}
+		if found := fmt.Sprint(lint.Check(&spec)); !strings.Contains(found, tt.want) {
+			t.Errorf("%s: %s\nwant %s", name, found, tt.want)
+		}
+	}
 }

@@ -19,10 +19,14 @@ type feature struct {
 	refused span   // minor versions that refuse a Job with it while the gate is off or missing
 	effect  string // effect of dropping it
 	source  string
-	used    func(*batch.JobSpec) (field string, rule int) // "" if not used
-	ignored bool                                          // accepted by the API but without effect
-	value   bool                                          // it is a value of an older field
+	used    finder
+	ignored bool // accepted by the API but without effect
+	value   bool // it is a value of an older field
 }
+
+// finder returns the path and the rule, if any, where a Job uses a feature, and "" if it
+// does not.
+type finder func(*batch.Job) (field string, rule int)
 
 // span holds the minor versions from first to last. The zero value is empty.
 type span struct{ first, last int }
@@ -30,33 +34,29 @@ type span struct{ first, last int }
 func (s span) has(minor int) bool { return s.first <= minor && minor <= s.last }
 
 // The versions supported by CheckFor, as 1.minor.
-const oldest, newest = 25, 37
+const oldest, newest = 25, 38
 
-// The sources of the gates' versions, and of the rules for containers, in Kubernetes.
+// The sources of the gates' versions and of the rules, in Kubernetes.
 const (
 	kubeFeatures        = "pkg/features/kube_features.go"
 	containerValidation = "pkg/apis/core/validation/validation.go"
+	jobValidation       = "pkg/apis/batch/validation/validation.go"
 )
 
 // restartedAsThePod is the effect of dropping a container's own restart rules.
 const restartedAsThePod = "the container is restarted as the pod's restartPolicy says"
 
 // features are the parts that a target version may lack. The gates' versions come from
-// the KEPs and from the file in source, at v1.36.3 for gates removed in 1.37.
+// the KEPs and from the file in source, read at v1.38.0-beta.0. Gates that are gone were
+// read at the last version that had them: v1.36.3, and v1.37.2 for JobManagedBy, which is
+// always on in 1.38.
 var features = []feature{
 	{gate: "JobPodFailurePolicy", since: 25, on: 26, source: "KEP-3329",
 		effect: "every failed pod counts towards backoffLimit",
 		used:   when("spec.podFailurePolicy", func(s *batch.JobSpec) bool { return s.PodFailurePolicy != nil })},
 	{gate: "PodDisruptionConditions", since: 25, on: 26, source: "KEP-3329", ignored: true,
 		effect: "no pod has the condition DisruptionTarget, and the rule matches none",
-		used: inRules("onPodConditions", func(r *batch.PodFailurePolicyRule) bool {
-			for _, c := range r.OnPodConditions {
-				if c.Type == batch.DisruptionTarget {
-					return true
-				}
-			}
-			return false
-		})},
+		used:   inRules("onPodConditions", hasDisruption)},
 	{gate: "JobBackoffLimitPerIndex", since: 28, on: 29, source: "KEP-3850, " + kubeFeatures,
 		effect: "the failures of all indexes count together, towards backoffLimit",
 		used:   when("spec.backoffLimitPerIndex", func(s *batch.JobSpec) bool { return s.BackoffLimitPerIndex != nil })},
@@ -98,20 +98,83 @@ var features = []feature{
 		used: inContainers("restartPolicyRules", allContainers, func(c *batch.Container) bool {
 			return slices.ContainsFunc(c.RestartPolicyRules, func(r batch.ContainerRestartRule) bool { return r.Action == backoff.ActionRestartAll })
 		})},
-	{gate: "WorkloadWithJob", since: 37, source: "k8s.io/api v0.37.2 batch/v1, pkg/api/job/util.go",
+	{gate: "WorkloadWithJob", since: 37, source: "k8s.io/api v0.37.2 batch/v1, pkg/api/job/util.go, " + kubeFeatures,
 		effect: "the pods are scheduled one by one",
-		used: when("spec.scheduling", func(s *batch.JobSpec) bool {
-			text, ok := s.Unknown["scheduling"]
-			return ok && string(text) != "null"
-		})},
+		used:   when("spec.scheduling", hasScheduling)},
+	{gate: "GenericWorkload", since: 36, source: "k8s.io/api v0.36.3 core/v1, " + kubeFeatures,
+		effect: "the pods are scheduled one by one",
+		used:   when("spec.template.spec.schedulingGroup", func(s *batch.JobSpec) bool { return s.Template.Spec.SchedulingGroup != nil })},
+	// v1.38.0-beta.0 has neither the field nor the gate.
 	{gate: "PodFailurePolicyName", since: newest + 1, source: "KEP-4443",
 		effect: "a Job that the rule fails has the reason PodFailurePolicy, without the name",
 		used:   inRules("name", func(r *batch.PodFailurePolicyRule) bool { return r.Name != "" })},
 }
 
-func when(field string, used func(*batch.JobSpec) bool) func(*batch.JobSpec) (string, int) {
-	return func(s *batch.JobSpec) (string, int) {
-		if used(s) {
+// behaviour is something that some versions do with a Job, beside dropping fields.
+type behaviour struct {
+	in       span
+	kind     Kind
+	severity Severity
+	text     string // after "Kubernetes 1.38 "
+	source   string
+	used     finder
+}
+
+// The annotations with which the owner of a Job puts its pods into a group of a Workload
+// (pkg/apis/scheduling/annotation_key_constants.go, v1.38.0-beta.0).
+const (
+	workloadNameAnnotation      = "scheduling.k8s.io/workload-name"
+	groupTemplateNameAnnotation = "scheduling.k8s.io/group-template-name"
+)
+
+// behaviours are what versions do with a Job, in the order of the versions.
+var behaviours = []behaviour{
+	// The kubelet of 1.27 and later computes the phase of a pod that it has evicted from
+	// the exit codes. From 1.38 on a Failed that it has recorded stays.
+	{in: span{27, 37}, kind: KindEvicted, severity: SeverityNotice, source: "pkg/kubelet/kubelet_pods.go, kubernetes#118310",
+		text: "counts a pod that a node evicts as succeeded if its program ends with exit code 0, and then no rule for DisruptionTarget applies; " +
+			"let the program end with another code on SIGTERM unless its work is done",
+		used: inRules("onPodConditions", func(r *batch.PodFailurePolicyRule) bool { return r.Action.Known() && hasDisruption(r) })},
+	{in: span{38, newest}, kind: KindVersion, severity: SeverityWarning, source: jobValidation,
+		text: "refuses the Job: of the annotations " + workloadNameAnnotation + " and " + groupTemplateNameAnnotation + " it needs both, with values, or neither",
+		used: func(j *batch.Job) (string, int) {
+			workload, hasWorkload := j.Annotations[workloadNameAnnotation]
+			template, hasTemplate := j.Annotations[groupTemplateNameAnnotation]
+			if (hasWorkload || hasTemplate) && (workload == "" || template == "") {
+				return "metadata.annotations", -1
+			}
+			return "", -1
+		}},
+	{in: span{38, newest}, kind: KindVersion, severity: SeverityWarning, source: jobValidation,
+		text: "refuses the Job, if the feature gate WorkloadWithJob is on, for the annotation " + workloadNameAnnotation + " or " + groupTemplateNameAnnotation +
+			" beside this field; use one of the two",
+		used: func(j *batch.Job) (string, int) {
+			_, hasWorkload := j.Annotations[workloadNameAnnotation]
+			_, hasTemplate := j.Annotations[groupTemplateNameAnnotation]
+			if hasScheduling(&j.Spec) && (hasWorkload || hasTemplate) {
+				return "spec.scheduling", -1
+			}
+			return "", -1
+		}},
+	{in: span{38, newest}, kind: KindVersion, severity: SeverityWarning, source: jobValidation,
+		text: "refuses the Job, if the feature gates GenericWorkload and WorkloadWithJob are on, for template.spec.schedulingGroup beside this field; use one of the two",
+		used: when("spec.scheduling", func(s *batch.JobSpec) bool { return hasScheduling(s) && s.Template.Spec.SchedulingGroup != nil })},
+}
+
+// hasScheduling reports whether spec.scheduling is set.
+func hasScheduling(s *batch.JobSpec) bool {
+	text, ok := s.Unknown["scheduling"]
+	return ok && string(text) != "null"
+}
+
+// hasDisruption reports whether the rule has a pattern for DisruptionTarget.
+func hasDisruption(r *batch.PodFailurePolicyRule) bool {
+	return r.OnExitCodes == nil && slices.ContainsFunc(r.OnPodConditions, func(o batch.OnPodCondition) bool { return o.Type == batch.DisruptionTarget })
+}
+
+func when(field string, used func(*batch.JobSpec) bool) finder {
+	return func(j *batch.Job) (string, int) {
+		if used(&j.Spec) {
 			return field, -1
 		}
 		return "", -1
@@ -119,13 +182,12 @@ func when(field string, used func(*batch.JobSpec) bool) func(*batch.JobSpec) (st
 }
 
 // inRules finds the first rule of the pod failure policy that uses a feature.
-func inRules(field string, used func(*batch.PodFailurePolicyRule) bool) func(*batch.JobSpec) (string, int) {
-	return func(s *batch.JobSpec) (string, int) {
-		if s.PodFailurePolicy != nil {
-			for i := range s.PodFailurePolicy.Rules {
-				if used(&s.PodFailurePolicy.Rules[i]) {
-					return fmt.Sprintf("spec.podFailurePolicy.rules[%d].%s", i, field), i
-				}
+func inRules(field string, used func(*batch.PodFailurePolicyRule) bool) finder {
+	return func(j *batch.Job) (string, int) {
+		rules := rulesOf(&j.Spec)
+		for i := range rules {
+			if used(&rules[i]) {
+				return rulePath(i, field), i
 			}
 		}
 		return "", -1
@@ -145,10 +207,10 @@ var (
 )
 
 // inContainers finds the first container that uses a feature.
-func inContainers(field string, lists []containerList, used func(*batch.Container) bool) func(*batch.JobSpec) (string, int) {
-	return func(s *batch.JobSpec) (string, int) {
+func inContainers(field string, lists []containerList, used func(*batch.Container) bool) finder {
+	return func(j *batch.Job) (string, int) {
 		for _, list := range lists {
-			containers := list.of(&s.Template.Spec)
+			containers := list.of(&j.Spec.Template.Spec)
 			for i := range containers {
 				if used(&containers[i]) {
 					return fmt.Sprintf("spec.template.spec.%s[%d].%s", list.name, i, field), -1
@@ -160,26 +222,45 @@ func inContainers(field string, lists []containerList, used func(*batch.Containe
 }
 
 // CheckFor returns the findings of Check, followed by the fields and values that a
-// cluster of the given version, from 1.25 to 1.37, does not support with its default
-// feature gates. An API server drops such a field without an error, unless the client
-// asks for strict field validation, as kubectl does. The version has the form 1.29 or
-// v1.29.4.
+// cluster of the given version, from 1.25 to 1.38, drops, refuses or ignores with its
+// default feature gates, and by what else it does with such a Job that later versions
+// do not. An API server drops a field without an error, unless the client asks for
+// strict field validation, as kubectl does. The version has the form 1.29 or v1.29.4.
 func CheckFor(s *batch.JobSpec, version string) ([]Finding, error) {
-	minor, err := minorOf(version)
-	if err != nil {
-		return nil, err
-	}
 	if s == nil {
+		return checkFor("CheckFor", nil, version)
+	}
+	return checkFor("CheckFor", &batch.Job{Spec: *s}, version)
+}
+
+// CheckJobFor is CheckFor for a Job with its metadata, whose annotations some versions
+// check.
+func CheckJobFor(j *batch.Job, version string) ([]Finding, error) {
+	return checkFor("CheckJobFor", j, version)
+}
+
+func checkFor(call string, j *batch.Job, version string) ([]Finding, error) {
+	minor, ok := minorOf(version)
+	if !ok {
+		return nil, fmt.Errorf("lint: %s(%q): the version must be from 1.%d to 1.%d", call, version, oldest, newest)
+	}
+	if j == nil {
 		return nil, nil
 	}
-	c := &checker{findings: Check(s)}
+	c := &checker{findings: Check(&j.Spec)}
 	for i := range features {
 		f := &features[i]
-		field, rule := f.used(s)
+		field, rule := f.used(j)
 		if field == "" || f.on != 0 && minor >= f.on {
 			continue
 		}
 		c.add(KindVersion, SeverityWarning, rule, field, fmt.Sprintf("Kubernetes 1.%d %s (%s)", minor, f.before(minor), f.source))
+	}
+	for i := range behaviours {
+		b := &behaviours[i]
+		if field, rule := b.used(j); field != "" && b.in.has(minor) {
+			c.add(b.kind, b.severity, rule, field, fmt.Sprintf("Kubernetes 1.%d %s (%s)", minor, b.text, b.source))
+		}
 	}
 	return c.findings, nil
 }
@@ -205,14 +286,13 @@ func (f *feature) before(minor int) string {
 	return "does not have the field and drops it: " + f.effect
 }
 
-// minorOf parses the minor version of Kubernetes.
-func minorOf(version string) (int, error) {
+// minorOf returns the minor version of Kubernetes; ok is false for a version outside the
+// supported ones.
+func minorOf(version string) (minor int, ok bool) {
 	numbers := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
-	if len(numbers) >= 2 && numbers[0] == "1" {
-		minor, err := strconv.Atoi(numbers[1])
-		if err == nil && minor >= oldest && minor <= newest {
-			return minor, nil
-		}
+	if len(numbers) < 2 || numbers[0] != "1" {
+		return 0, false
 	}
-	return 0, fmt.Errorf("lint: CheckFor(%q): the version must be from 1.%d to 1.%d", version, oldest, newest)
+	minor, err := strconv.Atoi(numbers[1])
+	return minor, err == nil && minor >= oldest && minor <= newest
 }

@@ -63,6 +63,7 @@ func TestCheckForFindsUnsupportedFields(t *testing.T) {
 		35: {all, scheduling, name},
 		36: {scheduling, name},
 		37: {scheduling, name},
+		38: {scheduling, name},
 	} {
 		if got := fields(minor); !slices.Equal(got, want) {
 			t.Errorf("1.%d drops %v, want %v", minor, got, want)
@@ -76,7 +77,7 @@ func TestCheckForFindsUnsupportedFields(t *testing.T) {
 		}
 	}
 	replacement := specOf(t, `{"podReplacementPolicy":"Failed","template":{"spec":{"restartPolicy":"Never"}}}`)
-	for minor, want := range map[int]bool{27: true, 28: true, 29: false, 37: false} {
+	for minor, want := range map[int]bool{27: true, 28: true, 29: false, 38: false} {
 		found, err := lint.CheckFor(replacement, fmt.Sprint("1.", minor))
 		if err != nil || (len(found) == 1 && found[0].Field == "spec.podReplacementPolicy") != want {
 			t.Errorf("1.%d: %v, %v", minor, found, err)
@@ -94,12 +95,12 @@ func TestCheckForTellsRefusedFromDropped(t *testing.T) {
 		says string
 	}
 	for field, want := range map[string][]until{
-		"containers[1].restartPolicy":      {{27, lacks}, {33, refuses}, {34, drops + " ContainerRestartRules"}, {37, fine}},
-		"initContainers[0].restartPolicy":  {{27, lacks}, {28, drops + " SidecarContainers"}, {37, fine}},
-		"initContainers[1].restartPolicy":  {{28, noValue}, {33, refuses}, {34, drops + " ContainerRestartRules"}, {37, fine}},
-		"containers[1].restartPolicyRules": {{33, lacks}, {34, drops + " ContainerRestartRules"}, {37, fine}},
-		"containers[2].restartPolicyRules": {{34, noValue}, {35, unless + " RestartAllContainersOnContainerExits"}, {37, fine}},
-		"rules[1].action":                  {{25, noValue}, {27, refuses}, {28, drops + " JobBackoffLimitPerIndex"}, {37, fine}},
+		"containers[1].restartPolicy":      {{27, lacks}, {33, refuses}, {34, drops + " ContainerRestartRules"}, {38, fine}},
+		"initContainers[0].restartPolicy":  {{27, lacks}, {28, drops + " SidecarContainers"}, {38, fine}},
+		"initContainers[1].restartPolicy":  {{28, noValue}, {33, refuses}, {34, drops + " ContainerRestartRules"}, {38, fine}},
+		"containers[1].restartPolicyRules": {{33, lacks}, {34, drops + " ContainerRestartRules"}, {38, fine}},
+		"containers[2].restartPolicyRules": {{34, noValue}, {35, unless + " RestartAllContainersOnContainerExits"}, {38, fine}},
+		"rules[1].action":                  {{25, noValue}, {27, refuses}, {28, drops + " JobBackoffLimitPerIndex"}, {38, fine}},
 	} {
 		for minor := lint.Oldest; minor <= lint.Newest; minor++ {
 			found, err := lint.CheckFor(specOf(t, everyFeature), fmt.Sprint("1.", minor))
@@ -123,19 +124,81 @@ func TestVersionFindingsNameEffectAndSource(t *testing.T) {
 		"1.27": "spec.backoffLimitPerIndex: warning: Kubernetes 1.27 does not have the field and drops it: the failures of all indexes count together, towards backoffLimit (KEP-3850, pkg/features/kube_features.go) (version)",
 		"1.28": "spec.backoffLimitPerIndex: warning: Kubernetes 1.28 drops it unless the feature gate JobBackoffLimitPerIndex, off by default, is on: the failures",
 		"1.25": "spec.podFailurePolicy.rules[0].onPodConditions: warning: Kubernetes 1.25 acts on it only with the feature gate PodDisruptionConditions, which is off by default: no pod has",
-		"1.37": "spec.podFailurePolicy.rules[1].name: warning: Kubernetes 1.37 does not have the field and drops it, as every version up to 1.37 does; the feature gate PodFailurePolicyName is planned for it: a Job that the rule fails has the reason PodFailurePolicy, without the name (KEP-4443)",
+		"1.38": "spec.podFailurePolicy.rules[1].name: warning: Kubernetes 1.38 does not have the field and drops it, as every version up to 1.38 does; the feature gate PodFailurePolicyName is planned for it: a Job that the rule fails has the reason PodFailurePolicy, without the name (KEP-4443)",
 	} {
 		found, err := lint.CheckFor(s, version)
 		if err != nil || !slices.ContainsFunc(found, func(f lint.Finding) bool { return strings.HasPrefix(f.String(), want) }) {
 			t.Errorf("%s: %v, want %s", version, found, want)
 		}
 	}
-	for _, version := range []string{"", "1.24", "1.38", "2.30", "1", "1.x", "v1.-30", "latest"} {
-		if _, err := lint.CheckFor(s, version); err == nil || err.Error() != fmt.Sprintf("lint: CheckFor(%q): the version must be from 1.25 to 1.37", version) {
+	for _, version := range []string{"", "1.24", "1.39", "2.30", "1", "1.x", "v1.-30", "latest"} {
+		if _, err := lint.CheckFor(s, version); err == nil || err.Error() != fmt.Sprintf("lint: CheckFor(%q): the version must be from 1.25 to 1.38", version) {
 			t.Errorf("%s: %v", version, err)
 		}
 	}
 	if found, err := lint.CheckFor(nil, "1.30"); found != nil || err != nil {
 		t.Errorf("%v, %v", found, err)
+	}
+}
+
+// 1.38 refuses combinations of scheduling that 1.37 accepts.
+func TestCheckJobForFindsRefusedScheduling(t *testing.T) {
+	const workload, template = "scheduling.k8s.io/workload-name", "scheduling.k8s.io/group-template-name"
+	with := func(annotations map[string]string, spec string) *batch.Job {
+		return &batch.Job{ObjectMeta: batch.ObjectMeta{Annotations: annotations}, Spec: *specOf(t, spec)}
+	}
+	const plain = `{"template":{"spec":{"restartPolicy":"Never"}}}`
+	const scheduling = `{"scheduling":{"schedulingPolicy":{"gang":{}}},"template":{"spec":{"restartPolicy":"Never"}}}`
+	const inGroup = `{"scheduling":{},"template":{"spec":{"restartPolicy":"Never","schedulingGroup":{"podGroupName":"g"}}}}`
+	for name, tt := range map[string]struct {
+		job  *batch.Job
+		want []string // starts of findings in 1.38, without those about the field alone
+	}{
+		"a pair":                      {with(map[string]string{workload: "w", template: "t"}, plain), nil},
+		"neither":                     {with(map[string]string{"a": "b"}, plain), nil},
+		"half a pair":                 {with(map[string]string{workload: "w"}, plain), []string{"metadata.annotations: warning: Kubernetes 1.38 refuses the Job: of the annotations "}},
+		"the other half":              {with(map[string]string{template: "t"}, plain), []string{"metadata.annotations: warning: Kubernetes 1.38 refuses the Job: of the annotations "}},
+		"one without a value":         {with(map[string]string{workload: "w", template: ""}, plain), []string{"metadata.annotations: warning: Kubernetes 1.38 refuses the Job: of the annotations "}},
+		"scheduling alone":            {with(nil, scheduling), nil},
+		"scheduling, set to null":     {with(map[string]string{workload: "w", template: "t"}, `{"scheduling":null}`), nil},
+		"scheduling beside a pair":    {with(map[string]string{workload: "w", template: "t"}, scheduling), []string{"spec.scheduling: warning: Kubernetes 1.38 refuses the Job, if the feature gate WorkloadWithJob is on, for the annotation "}},
+		"scheduling in a group":       {with(nil, inGroup), []string{"spec.scheduling: warning: Kubernetes 1.38 refuses the Job, if the feature gates GenericWorkload and WorkloadWithJob are on, for template.spec.schedulingGroup"}},
+		"a group without scheduling":  {with(nil, `{"template":{"spec":{"restartPolicy":"Never","schedulingGroup":{"podGroupName":"g"}}}}`), nil},
+		"managedBy, always supported": {with(nil, `{"managedBy":"example.com/x","template":{"spec":{"restartPolicy":"Never"}}}`), nil},
+	} {
+		for version, want := range map[string][]string{"1.37": nil, "1.38": tt.want} {
+			found, err := lint.CheckJobFor(tt.job, version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = slices.DeleteFunc(found, func(f lint.Finding) bool { return strings.Contains(f.Text, " drops it ") })
+			if !slices.EqualFunc(found, want, func(f lint.Finding, start string) bool { return strings.HasPrefix(f.String(), start) }) {
+				t.Errorf("%s, %s: %v, want %q", name, version, found, want)
+			}
+		}
+	}
+}
+
+// From 1.27 to 1.37 an evicted pod whose program ends with exit code 0 has succeeded. A
+// Job with a rule for disruptions is told.
+func TestEvictedPodsThatSucceedAreFound(t *testing.T) {
+	for rule, concerned := range map[string]bool{
+		`{"action":"Ignore","onPodConditions":[{"type":"DisruptionTarget"}]}`:                                         true,
+		`{"action":"Count","onPodConditions":[{"type":"example.com/A"},{"type":"DisruptionTarget","status":"True"}]}`: true,
+		`{"action":"FailJob","onExitCodes":{"operator":"In","values":[42]}}`:                                          false,
+	} {
+		s := specOf(t, `{"template":{"spec":{"restartPolicy":"Never"}},"podFailurePolicy":{"rules":[`+rule+`]}}`)
+		for minor := lint.Oldest; minor <= lint.Newest; minor++ {
+			found, err := lint.CheckFor(s, fmt.Sprint("1.", minor))
+			if err != nil {
+				t.Fatal(err)
+			}
+			has := slices.ContainsFunc(found, func(f lint.Finding) bool {
+				return f.Kind == lint.KindEvicted && f.Severity == lint.SeverityNotice && f.Rule == 0 && f.Field == "spec.podFailurePolicy.rules[0].onPodConditions"
+			})
+			if want := concerned && minor >= 27 && minor <= 37; has != want {
+				t.Errorf("%s in 1.%d: found %v, want %v", rule, minor, has, want)
+			}
+		}
 	}
 }

@@ -10,29 +10,42 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// WorstCaseResult is the maximum that a Job can reach through failures of its own pods,
-// without changes of the Job or manual deletions. Numbers saturate.
+// WorstCaseResult bounds what a Job can do through failures of its own programs, without
+// changes of the Job or manual deletions, and says whether disruptions add to that.
+// Numbers saturate.
 type WorstCaseResult struct {
-	Runs int // pods created, without restarts in place
-	// Unbounded is set if an Ignore rule can decide on pods, so that replacements never
-	// end. Runs is then the largest int.
+	// Runs is the number of pods created, without restarts in place.
+	Runs int
+
+	// Unbounded is set if a rule ignores failures of the Job's own programs, so that
+	// replacements never end. Runs is then the largest int.
 	Unbounded bool
-	// Wait is the longest total delay of replacements. If Unbounded, only
-	// activeDeadlineSeconds bounds it, except with NoDelay.
+
+	// IgnoresDisruptions is set if a rule ignores disruptions, such as a drained node.
+	// Each of them then replaces a pod beside those in Runs, and any number may come.
+	// Otherwise disruptions count as failures, and Runs includes their replacements.
+	IgnoresDisruptions bool
+
+	// Wait is the total delay of replacements without ignored disruptions. If Unbounded,
+	// only activeDeadlineSeconds bounds it, except with NoDelay.
 	Wait time.Duration
-	// IndexBytes is the total length of completedIndexes and failedIndexes (KEP-3850,
-	// "The Job object too big").
+
+	// IndexBytes bounds the length of completedIndexes and failedIndexes together
+	// (KEP-3850, "The Job object too big").
 	IndexBytes int
 }
 
-// WorstCase returns the maximum that a Job with this specification can reach under the
-// engine while not suspended. It applies the defaults. No run exceeds the numbers. For
-// each number some run reaches it, with three exceptions:
+// WorstCase returns bounds of what a Job with this specification can do under the
+// engine while not suspended. It applies the defaults. No run exceeds the bounds.
+//
+// IndexBytes is an upper bound. Some run reaches each of the other numbers, with these
+// exceptions:
 //
 //   - A success policy may end every such run earlier.
 //   - Delays may last longer than activeDeadlineSeconds.
-//   - With StartReadyIndexes delays overlap, and an index that fails for good may have
-//     to wait while others stay open. Only Runs is then exact.
+//   - With StartReadyIndexes delays overlap.
+//   - An Ignore or FailIndex rule may be unreachable because of several rules together,
+//     which WorstCase does not see.
 //
 // The error wraps field.Errors if the engine is invalid or [batch.JobSpec.Validate]
 // rejects the numbers or the completion mode.
@@ -48,12 +61,13 @@ func WorstCase(e jobpolicy.Engine, s *batch.JobSpec) (WorstCaseResult, error) {
 	if err := validateNumbers(spec); err != nil {
 		return WorstCaseResult{}, fmt.Errorf("lint: WorstCase: %w", err)
 	}
+	spec.PodFailurePolicy = withinBounds(spec.PodFailurePolicy)
 	w := newWorstCase(e, &spec)
 	if w.nothingRuns() {
 		return WorstCaseResult{}, nil
 	}
-	b := WorstCaseResult{Runs: w.runs(), Wait: w.wait(), IndexBytes: w.indexBytes()}
-	if w.ignores {
+	b := WorstCaseResult{Runs: w.runs(), IgnoresDisruptions: w.ignoresDisruptions, Wait: w.wait(), IndexBytes: w.indexBytes()}
+	if w.ignoresOwn {
 		b.Unbounded, b.Runs = true, math.MaxInt
 		if e.IgnoredDelay != jobpolicy.NoDelay {
 			b.Wait = math.MaxInt64
@@ -70,4 +84,168 @@ func validateNumbers(s batch.JobSpec) error {
 	s.PodFailurePolicy, s.SuccessPolicy, s.PodReplacementPolicy = nil, nil, ""
 	s.Template.Spec.RestartPolicy = batch.RestartPolicyNever
 	return s.Validate()
+}
+
+// worstCase is what the bounds depend on.
+type worstCase struct {
+	engine      jobpolicy.Engine
+	spec        *batch.JobSpec // with defaults
+	parallelism int64
+	completions int64 // 0 for a Job without
+	perIndex    bool
+
+	// What some rule may decide.
+	ignoresOwn         bool // to ignore failures of the Job's own programs
+	ignoresDisruptions bool // to ignore disruptions
+	failsIndex         bool // to fail an index at once
+}
+
+func newWorstCase(e jobpolicy.Engine, s *batch.JobSpec) worstCase {
+	w := worstCase{engine: e, spec: s, parallelism: int64(*s.Parallelism)}
+	if s.Completions != nil {
+		w.completions = int64(*s.Completions)
+	}
+	w.perIndex = s.CompletionMode == batch.IndexedCompletion && s.BackoffLimitPerIndex != nil
+	c := checker{spec: *s}
+	rules := rulesOf(s)
+	for i := range rules {
+		if why, _ := c.unreachable(i); why != "" {
+			continue
+		}
+		w.ignoresOwn = w.ignoresOwn || ignoresOwnFailures(&rules[i])
+		w.ignoresDisruptions = w.ignoresDisruptions || rules[i].Action == batch.ActionIgnore && matchesDisruption(&rules[i])
+		w.failsIndex = w.failsIndex || rules[i].Action == batch.ActionFailIndex
+	}
+	return w
+}
+
+// nothingRuns reports whether the Job wants no pods or ends before its first one.
+func (w worstCase) nothingRuns() bool {
+	s := w.spec
+	return w.parallelism == 0 || s.Completions != nil && w.completions == 0 ||
+		s.ActiveDeadlineSeconds != nil && *s.ActiveDeadlineSeconds == 0
+}
+
+// failures returns the number of failures followed by a replacement. One more ends the
+// Job or its index.
+func (w worstCase) failures() int64 {
+	limit := int64(*w.spec.BackoffLimit)
+	if w.perIndex {
+		limit = min(limit, w.completions*int64(*w.spec.BackoffLimitPerIndex))
+	}
+	return limit
+}
+
+// runs returns the maximum number of pods. Besides the replaced failures, every pod has
+// succeeded or is active, and these pods number at most completions. Without
+// completions no pod is created after a success.
+func (w worstCase) runs() int {
+	others := w.completions
+	if w.spec.Completions == nil {
+		others = w.parallelism
+	}
+	return saturated(others + w.failures())
+}
+
+// wait returns the longest total delay. Because delays only grow, it occurs when
+// failures follow one another without a success. If the first delay is the longest, it
+// occurs when every streak of failures is short.
+func (w worstCase) wait() time.Duration {
+	failures, streaks, longest := w.failures(), max(w.completions, 1), w.failures()
+	if w.perIndex {
+		longest = int64(*w.spec.BackoffLimitPerIndex)
+	}
+	if failures == 0 {
+		return 0
+	}
+	first, most := w.delay(1), w.delay(math.MaxInt32)
+	if first > most {
+		n := min(failures, streaks)
+		return time.Duration(addSaturating(mulSaturating(n, first), mulSaturating(failures-n, most)))
+	}
+	all := mulSaturating(failures/longest, w.streak(longest))
+	return time.Duration(addSaturating(all, w.streak(failures%longest)))
+}
+
+// delay returns the delay after the n-th failure in a row.
+func (w worstCase) delay(n int64) int64 { return int64(w.engine.Remaining(int(n), 0)) }
+
+// streak returns the sum of the delays after n failures in a row.
+func (w worstCase) streak(n int64) (sum int64) {
+	most := w.delay(math.MaxInt32)
+	for k := int64(1); k <= n; k++ {
+		delay := w.delay(k)
+		if delay == most {
+			return addSaturating(sum, mulSaturating(n-k+1, most))
+		}
+		sum = addSaturating(sum, delay)
+	}
+	return sum
+}
+
+// indexBytes returns an upper bound of the length of the index fields: the number of
+// indexes that they name, times the length of the highest indexes.
+//
+// A run of completed indexes takes two names, whatever its length. Runs are separated by
+// indexes that are open, which means not ended, or that have failed. Failed indexes are
+// named one by one in a field of their own.
+//
+// An index starts only if fewer than parallelism indexes below it are open. So an ended
+// index has at most parallelism-1 open ones below it. The last pods of a Job may fail
+// together, beyond what the Job tolerates, but each of them is then one open index less.
+func (w worstCase) indexBytes() int {
+	var names int64
+	switch {
+	case w.spec.CompletionMode != batch.IndexedCompletion:
+		return 0
+	case !w.perIndex: // at least every third index is open
+		names = min(2*w.parallelism, (2*w.completions+2)/3)
+	case w.engine.StartReadyIndexes: // waiting indexes are open, in any number
+		names = w.completions
+	default:
+		failed := w.tolerated() + w.parallelism
+		names = 2*(failed+1) + failed
+	}
+	names = min(names, w.completions)
+	return saturated(namedBytes(w.completions-names, w.completions) - 1)
+}
+
+// tolerated returns the number of failed indexes that do not end the Job.
+func (w worstCase) tolerated() int64 {
+	failuresOfEach := int64(*w.spec.BackoffLimitPerIndex) + 1
+	if w.failsIndex {
+		failuresOfEach = 1
+	}
+	indexes := int64(*w.spec.BackoffLimit) / failuresOfEach
+	if w.spec.MaxFailedIndexes != nil {
+		indexes = min(indexes, int64(*w.spec.MaxFailedIndexes))
+	}
+	return indexes
+}
+
+// namedBytes returns the length of the numbers from first to below end, each with a
+// separator.
+func namedBytes(first, end int64) (bytes int64) {
+	low, high := int64(0), int64(10)
+	for digits := int64(1); low < end; digits++ {
+		if from, to := max(first, low), min(end, high); from < to {
+			bytes += (digits + 1) * (to - from)
+		}
+		low, high = high, 10*high
+	}
+	return bytes
+}
+
+// saturated returns n as an int, at most the largest int.
+func saturated(n int64) int { return int(min(n, math.MaxInt)) }
+
+// addSaturating adds non-negative numbers.
+func addSaturating(a, b int64) int64 { return min(a, math.MaxInt64-b) + b }
+
+// mulSaturating multiplies non-negative numbers.
+func mulSaturating(a, b int64) int64 {
+	if b > 0 && a > math.MaxInt64/b {
+		return math.MaxInt64
+	}
+	return a * b
 }

@@ -3,6 +3,7 @@ package lint_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,18 +15,13 @@ import (
 
 func TestWorstCase(t *testing.T) {
 	n := pointerTo[int32]
-	ignore := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{Action: batch.ActionIgnore, OnPodConditions: []batch.OnPodCondition{{Type: batch.DisruptionTarget}}}}}
+	ignore := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{137}}}}}
+	disruptions := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{Action: batch.ActionIgnore, OnPodConditions: []batch.OnPodCondition{{Type: batch.DisruptionTarget}}}}}
+	counted := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{Action: batch.ActionCount, OnPodConditions: []batch.OnPodCondition{{Type: batch.DisruptionTarget}}}}}
 	hidden := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{
 		{Action: batch.ActionCount, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpNotIn, Values: []int32{0}}},
 		{Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{1}}},
 	}}
-	indexed := func(completions, parallelism int32, perIndex, maxFailed *int32) batch.JobSpec {
-		return batch.JobSpec{CompletionMode: batch.IndexedCompletion, Completions: &completions, Parallelism: &parallelism, BackoffLimitPerIndex: perIndex, MaxFailedIndexes: maxFailed}
-	}
-	limited := func(s batch.JobSpec, backoffLimit int32) batch.JobSpec {
-		s.BackoffLimit = &backoffLimit
-		return s
-	}
 	for _, tt := range []struct {
 		name   string
 		engine jobpolicy.Engine
@@ -45,47 +41,65 @@ func TestWorstCase(t *testing.T) {
 		{"a deadline that has passed", jobpolicy.Engine{}, batch.JobSpec{ActiveDeadlineSeconds: pointerTo[int64](0)}, lint.WorstCaseResult{}},
 		{"no parallelism", jobpolicy.Engine{}, batch.JobSpec{Completions: n(1), Parallelism: n(0)}, lint.WorstCaseResult{}},
 		{"no completions", jobpolicy.Engine{}, batch.JobSpec{Completions: n(0), Parallelism: n(1)}, lint.WorstCaseResult{}},
+		{"disruptions ignored", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: disruptions}, lint.WorstCaseResult{Runs: 7, IgnoresDisruptions: true, Wait: 630 * time.Second}},
+		{"disruptions ignored, beside a rule that fails the Job", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: &batch.PodFailurePolicy{Rules: append(slices.Clone(disruptions.Rules), hidden.Rules[0])}},
+			lint.WorstCaseResult{Runs: 7, IgnoresDisruptions: true, Wait: 630 * time.Second}},
+		{"disruptions counted before they are ignored", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: &batch.PodFailurePolicy{Rules: append(slices.Clone(counted.Rules), disruptions.Rules...)}},
+			lint.WorstCaseResult{Runs: 7, Wait: 630 * time.Second}},
+		{"disruptions and exit codes ignored", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: &batch.PodFailurePolicy{Rules: append(slices.Clone(disruptions.Rules), ignore.Rules...)}},
+			lint.WorstCaseResult{Runs: math.MaxInt, Unbounded: true, IgnoresDisruptions: true, Wait: math.MaxInt64}},
+		{"a condition ignored that no disruption sets", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: policyFor(batch.ActionIgnore)}, lint.WorstCaseResult{Runs: math.MaxInt, Unbounded: true, Wait: math.MaxInt64}},
 		{"ignored", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: ignore}, lint.WorstCaseResult{Runs: math.MaxInt, Unbounded: true, Wait: math.MaxInt64}},
 		{"ignored without a delay", jobpolicy.Engine{IgnoredDelay: jobpolicy.NoDelay}, batch.JobSpec{PodFailurePolicy: ignore},
 			lint.WorstCaseResult{Runs: math.MaxInt, Unbounded: true, Wait: 630 * time.Second}},
 		{"ignored until the deadline", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: ignore, ActiveDeadlineSeconds: pointerTo[int64](90)},
 			lint.WorstCaseResult{Runs: math.MaxInt, Unbounded: true, Wait: 90 * time.Second}},
 		{"an Ignore rule that decides on no pod", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: hidden}, lint.WorstCaseResult{Runs: 7, Wait: 630 * time.Second}},
-		{"per index", jobpolicy.Engine{}, indexed(3, 3, n(2), nil), lint.WorstCaseResult{Runs: 9, Wait: 90 * time.Second, IndexBytes: len("0,2") + len("1")}},
+		{"per index", jobpolicy.Engine{}, indexed(3, 3, n(2), nil), lint.WorstCaseResult{Runs: 9, Wait: 90 * time.Second}},
 		{"per index and for the Job", jobpolicy.Engine{}, func() batch.JobSpec { s := indexed(3, 3, n(2), nil); s.BackoffLimit = n(3); return s }(),
-			lint.WorstCaseResult{Runs: 6, Wait: 40 * time.Second, IndexBytes: 4}},
-		{"per index, no failure tolerated", jobpolicy.Engine{}, indexed(3, 3, n(0), nil), lint.WorstCaseResult{Runs: 3, IndexBytes: 4}},
-		// The figures for one and for both fields at 10^5 completions.
-		{"10^5 indexes", jobpolicy.Engine{}, indexed(100_000, 100_000, nil, nil), lint.WorstCaseResult{Runs: 100_006, Wait: 630 * time.Second, IndexBytes: 392_593}},
-		{"10^5 indexes, per index", jobpolicy.Engine{}, indexed(100_000, 100_000, n(0), nil), lint.WorstCaseResult{Runs: 100_000, IndexBytes: 588_888}},
-		{"one index at a time", jobpolicy.Engine{}, indexed(100_000, 1, nil, nil), lint.WorstCaseResult{Runs: 100_006, Wait: 630 * time.Second, IndexBytes: len("0-99999")}},
-		{"two indexes at a time", jobpolicy.Engine{}, indexed(100_000, 2, nil, nil), lint.WorstCaseResult{Runs: 100_006, Wait: 630 * time.Second, IndexBytes: len("0-99996,99998,99999")}},
-		{"one index at a time, one may fail", jobpolicy.Engine{}, indexed(100_000, 1, n(0), n(0)),
-			lint.WorstCaseResult{Runs: 100_000, IndexBytes: len("0-99998") + len("99999")}},
-		{"one index at a time, two may fail", jobpolicy.Engine{}, indexed(100_000, 1, n(0), n(1)),
-			lint.WorstCaseResult{Runs: 100_000, IndexBytes: len("0-99995,99997,99998") + len("99996,99999")}},
-		{"too few failures for an index to fail", jobpolicy.Engine{}, limited(indexed(1_000, 1, n(1), nil), 0),
-			lint.WorstCaseResult{Runs: 1_000, IndexBytes: len("0-999")}},
-		{"enough for one, which another pod's failure leaves without its place", jobpolicy.Engine{}, limited(indexed(1_000, 1, n(1), nil), 1),
-			lint.WorstCaseResult{Runs: 1_001, Wait: 10 * time.Second, IndexBytes: len("0-998") + len("999")}},
-		{"a rule that fails an index at once", jobpolicy.Engine{}, func() batch.JobSpec {
-			s := limited(indexed(1_000, 1, n(1), nil), 0)
-			s.PodFailurePolicy = policyFor(batch.ActionFailIndex)
-			return s
-		}(), lint.WorstCaseResult{Runs: 1_000, IndexBytes: len("0-998") + len("999")}},
-		{"as many indexes as there can be, per index", jobpolicy.Engine{}, indexed(math.MaxInt32, 10_000, n(0), n(10_000)),
-			lint.WorstCaseResult{Runs: math.MaxInt32, IndexBytes: 659_989}},
-		{"as many indexes as there can be, any number of them waiting", jobpolicy.Engine{StartReadyIndexes: true}, indexed(math.MaxInt32, 1, n(1), n(0)),
-			lint.WorstCaseResult{Runs: lint.Saturated(2 * math.MaxInt32), Wait: math.MaxInt64, IndexBytes: lint.Saturated(15_007_472_681)}},
-		{"no index can wait", jobpolicy.Engine{StartReadyIndexes: true}, indexed(math.MaxInt32, 1, n(0), n(0)),
-			lint.WorstCaseResult{Runs: math.MaxInt32, IndexBytes: len("0-2147483645") + len("2147483646")}},
+			lint.WorstCaseResult{Runs: 6, Wait: 40 * time.Second}},
+		{"per index, no failure tolerated", jobpolicy.Engine{}, indexed(3, 3, n(0), nil), lint.WorstCaseResult{Runs: 3}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := lint.WorstCase(tt.engine, &tt.spec)
+			got.IndexBytes = 0 // see TestIndexBytesBoundTheLongestFields
 			if err != nil || got != tt.want {
 				t.Errorf("got  %+v, %v\nwant %+v", got, err, tt.want)
 			}
 		})
+	}
+}
+
+// indexed returns an Indexed Job.
+func indexed(completions, parallelism int32, perIndex, maxFailed *int32) batch.JobSpec {
+	return batch.JobSpec{CompletionMode: batch.IndexedCompletion, Completions: &completions, Parallelism: &parallelism, BackoffLimitPerIndex: perIndex, MaxFailedIndexes: maxFailed}
+}
+
+// IndexBytes is at least the length of the longest fields, which are known for these
+// Jobs, and near it where it matters. The runs of small Jobs are in
+// TestLongestRunReachesWorstCase.
+func TestIndexBytesBoundTheLongestFields(t *testing.T) {
+	n := pointerTo[int32]
+	for _, tt := range []struct {
+		name           string
+		engine         jobpolicy.Engine
+		spec           batch.JobSpec
+		longest, bound int
+	}{
+		{"not Indexed", jobpolicy.Engine{}, batch.JobSpec{Completions: n(9), Parallelism: n(9)}, 0, 0},
+		{"one index at a time", jobpolicy.Engine{}, indexed(100_000, 1, nil, nil), len("0-99999"), len("99998,99999")},
+		{"two indexes at a time", jobpolicy.Engine{}, indexed(100_000, 2, nil, nil), len("0-99996,99998,99999"), len("99996,99997,99998,99999")},
+		{"10^5 indexes", jobpolicy.Engine{}, indexed(100_000, 100_000, nil, nil), 392_593, 400_001},
+		{"per index", jobpolicy.Engine{}, indexed(3, 3, n(2), nil), len("0,2") + len("1"), len("0,1,2")},
+		{"10^5 indexes, per index", jobpolicy.Engine{}, indexed(100_000, 100_000, n(0), nil), 588_888, 588_889},
+		{"one index at a time, one may fail", jobpolicy.Engine{}, indexed(100_000, 1, n(0), n(0)), len("0-99998") + len("99999"), 5*len("99999,") - 1},
+		{"as many indexes as there can be, per index", jobpolicy.Engine{}, indexed(math.MaxInt32, 10_000, n(0), n(10_000)), 659_989, 660_021},
+		{"any number of indexes waiting", jobpolicy.Engine{StartReadyIndexes: true}, indexed(math.MaxInt32, 1, n(1), n(0)), lint.Saturated(15_007_472_681), lint.Saturated(22_511_209_006)},
+	} {
+		got, err := lint.WorstCase(tt.engine, &tt.spec)
+		if err != nil || got.IndexBytes != tt.bound || got.IndexBytes < tt.longest {
+			t.Errorf("%s: %d bytes, want %d, which is at least %d: %v", tt.name, got.IndexBytes, tt.bound, tt.longest, err)
+		}
 	}
 }
 

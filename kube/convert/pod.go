@@ -127,6 +127,16 @@ func (r *podRoom) spec(spec *batch.PodSpec, s *corev1.PodSpec) {
 	spec.NodeName = s.NodeName
 	spec.Hostname = s.Hostname
 	spec.Subdomain = s.Subdomain
+	spec.NodeSelector = s.NodeSelector
+	if s.OS != nil {
+		spec.OS = &batch.PodOS{Name: string(s.OS.Name)}
+	}
+	spec.ReadinessGates = each(s.ReadinessGates, func(g *corev1.PodReadinessGate) batch.PodReadinessGate {
+		return batch.PodReadinessGate{ConditionType: batch.PodConditionType(g.ConditionType)}
+	})
+	if s.SchedulingGroup != nil {
+		spec.SchedulingGroup = &batch.PodSchedulingGroup{PodGroupName: s.SchedulingGroup.PodGroupName}
+	}
 }
 
 // specContainers converts the containers. Variables with a value from elsewhere keep

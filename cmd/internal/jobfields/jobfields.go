@@ -12,5 +12,5 @@ import (
 var table []byte
 
 // Types returns these types by Go name, such as Job and PodSpec. Pod failure policy
-// rules have a name, unknown to Kubernetes up to 1.37.
+// rules have a name, unknown to Kubernetes up to 1.38.
 func Types() (map[string]*document.Type, error) { return document.ParseTypes(table) }

@@ -62,7 +62,7 @@ func (m *Manifest) warnOfRuleNames() {
 	for i, rule := range m.Job.Spec.PodFailurePolicy.Rules {
 		if rule.Name != "" {
 			path := fmt.Sprintf("spec.podFailurePolicy.rules[%d].name", i)
-			warning := newMistake(m.Line(path), m.at.path(path)+": no Kubernetes up to 1.37 knows this field; kubectl refuses it unless --validate=warn")
+			warning := newMistake(m.Line(path), m.at.path(path)+": no Kubernetes up to 1.38 knows this field; kubectl refuses it unless --validate=warn")
 			m.Warnings = append(m.Warnings, warning.String())
 		}
 	}

@@ -157,7 +157,7 @@ spec:
       onExitCodes: {operator: In, values: [137]}
   template: {spec: {restartPolicy: Never, containers: [{name: main, image: i, command: ["true"]}]}}
 `
-	warning := []string{"line 10: spec.podFailurePolicy.rules[1].name: no Kubernetes up to 1.37 knows this field; kubectl refuses it unless --validate=warn"}
+	warning := []string{"line 10: spec.podFailurePolicy.rules[1].name: no Kubernetes up to 1.38 knows this field; kubectl refuses it unless --validate=warn"}
 	for how, want := range map[Validation][]string{Strict: warning, Warn: warning, Ignore: nil} {
 		m, err := decode(t, text, Reading{Validate: how, Processes: true})
 		if err != nil {

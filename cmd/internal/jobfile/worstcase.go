@@ -24,18 +24,25 @@ func WorstCase(engine jobpolicy.Engine, spec *batch.JobSpec) ([]Fact, error) {
 	add := func(name, format string, args ...any) {
 		facts = append(facts, Fact{name, fmt.Sprintf(format, args...)})
 	}
-	if bound.Unbounded {
+	beside := ""
+	if bound.IgnoresDisruptions {
+		beside = ", without disruptions"
+	}
+	switch {
+	case bound.Unbounded:
 		add("runs", "any number of pods, since an Ignore rule can replace them for ever")
-	} else {
+	case bound.IgnoresDisruptions:
+		add("runs", "at most %s, and one more for each disruption", count(bound.Runs, "pod"))
+	default:
 		add("runs", "at most %s", count(bound.Runs, "pod"))
 	}
 	switch wait := waves(engine, *spec); {
 	case bound.Wait == math.MaxInt64:
 		add("waiting", "any time")
 	case wait < bound.Wait:
-		add("waiting", "at most about %v by the clock, %d indexes at a time", wait, slots(spec))
+		add("waiting", "at most about %v by the clock, %d indexes at a time%s", wait, slots(spec), beside)
 	default:
-		add("waiting", "at most %v", bound.Wait)
+		add("waiting", "at most %v%s", bound.Wait, beside)
 	}
 	if bound.IndexBytes > 0 {
 		add("status", "at most %s of completedIndexes and failedIndexes", count(bound.IndexBytes, "byte"))

@@ -25,7 +25,7 @@ spec.podFailurePolicy.rules[1]: warning: rule 0 matches every pod that this rule
 # unreachable: two rules together take what the third wants; the last does the
 # same as the first, which only makes it superfluous.
 lint
-{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}, {"name": "b"}]}}, "podFailurePolicy": {"rules": [
+{"spec": {"activeDeadlineSeconds": 3600, "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}, {"name": "b"}]}}, "podFailurePolicy": {"rules": [
   {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1, 2]}},
   {"action": "Count", "onExitCodes": {"operator": "In", "values": [3]}},
   {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [2, 3]}},
@@ -36,7 +36,7 @@ spec.podFailurePolicy.rules[3]: notice: rule 0 matches every pod that this rule 
 
 # A rule for any container is for injected ones, too, which no rule names.
 lint
-{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+{"spec": {"activeDeadlineSeconds": 3600, "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
   {"action": "Ignore", "onExitCodes": {"containerName": "a", "operator": "In", "values": [1]}},
   {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1]}}]}}}
 ----
@@ -44,7 +44,7 @@ nothing
 
 # unreachable, in ways that validation refuses.
 lint
-{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+{"spec": {"activeDeadlineSeconds": 3600, "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
   {"action": "Retry", "onExitCodes": {"operator": "In", "values": [1]}},
   {"action": "Ignore", "onExitCodes": {"containerName": "x", "operator": "In", "values": [1]}},
   {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [0]}},
@@ -62,42 +62,42 @@ lint
   "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
   {"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [2, 3]}},
   {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [2, 3]}},
-  {"action": "FailIndex", "onPodConditions": [{"type": "A"}]},
-  {"action": "FailJob", "onPodConditions": [{"type": "A", "status": "True"}]}]}}}
+  {"action": "FailIndex", "onPodConditions": [{"type": "example.com/A"}]},
+  {"action": "FailJob", "onPodConditions": [{"type": "example.com/A", "status": "True"}]}]}}}
 ----
 spec.podFailurePolicy.rules[1]: warning: rule 0 fails the index for the same failures, so this rule never fails the Job; remove one of the two (unreachable)
 spec.podFailurePolicy.rules[3]: warning: rule 2 fails the index for the same failures, so this rule never fails the Job; remove one of the two (unreachable)
 
 # shadowed: some of the codes and patterns of a rule.
 lint
-{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+{"spec": {"activeDeadlineSeconds": 3600, "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
   {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1, 2, 3]}},
   {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [2, 3, 4]}},
   {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1, 5]}},
-  {"action": "Count", "onPodConditions": [{"type": "A"}]},
-  {"action": "Ignore", "onPodConditions": [{"type": "B"}, {"type": "A"}, {"type": "A", "status": "False"}]}]}}}
+  {"action": "Count", "onPodConditions": [{"type": "example.com/A"}]},
+  {"action": "Ignore", "onPodConditions": [{"type": "example.com/B"}, {"type": "example.com/A"}, {"type": "example.com/A", "status": "False"}]}]}}}
 ----
 spec.podFailurePolicy.rules[1].onExitCodes.values: warning: rule 0 decides on 2, 3 first; remove them from one of the rules (shadowed)
 spec.podFailurePolicy.rules[2].onExitCodes.values: notice: rule 0 decides on 1 first; remove it from one of the rules (shadowed)
-spec.podFailurePolicy.rules[4].onPodConditions: warning: rule 3 decides on A=True first; remove it from one of the rules (shadowed)
+spec.podFailurePolicy.rules[4].onPodConditions: warning: rule 3 decides on example.com/A=True first; remove it from one of the rules (shadowed)
 
 # duplicate: no status means True.
 lint
 {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
-  {"action": "Ignore", "onPodConditions": [{"type": "A"}, {"type": "A", "status": "False"}, {"type": "A", "status": "True"}]}]}}}
+  {"action": "Ignore", "onPodConditions": [{"type": "example.com/A"}, {"type": "example.com/A", "status": "False"}, {"type": "example.com/A", "status": "True"}]}]}}}
 ----
-spec.podFailurePolicy.rules[0].onPodConditions: notice: the rule repeats A=True; list it once (duplicate)
+spec.podFailurePolicy.rules[0].onPodConditions: notice: the rule repeats example.com/A=True; list it once (duplicate)
 
 # impossible-code: some, and all that is left for a rule.
 lint
-{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+{"spec": {"activeDeadlineSeconds": 3600, "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
   {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [-1, 1, 256]}},
   {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1000, 1001]}},
   {"action": "Count", "onExitCodes": {"operator": "NotIn", "values": [255, 300]}}]}}}
 ----
-spec.podFailurePolicy.rules[0].onExitCodes.values: notice: no container on Linux exits with -1, 256; remove them (impossible-code)
-spec.podFailurePolicy.rules[1].onExitCodes.values: warning: the rule decides only on exit codes below 0 or above 255, which no container on Linux has; list codes from 1 to 255 (impossible-code)
-spec.podFailurePolicy.rules[2].onExitCodes.values: notice: no container on Linux exits with 300; remove it (impossible-code)
+spec.podFailurePolicy.rules[0].onExitCodes.values: notice: no container on Linux exits with -1, 256; remove them, or set os.name to windows in the template if it is for Windows (impossible-code)
+spec.podFailurePolicy.rules[1].onExitCodes.values: warning: the rule decides only on exit codes below 0 or above 255, which no container on Linux has; list codes from 1 to 255, or set os.name to windows in the template if it is for Windows (impossible-code)
+spec.podFailurePolicy.rules[2].onExitCodes.values: notice: no container on Linux exits with 300; remove it, or set os.name to windows in the template if it is for Windows (impossible-code)
 
 # drain: a rule that fails the Job for 137, with the rule for disruptions missing,
 # behind it, for another status, before it, and before it but unknown.
@@ -123,7 +123,7 @@ spec.podFailurePolicy.rules[1].onExitCodes: warning: a drained node or a preempt
 
 lint
 {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
-  {"action": "Ignore", "onPodConditions": [{"type": "Evicted"}, {"type": "DisruptionTarget"}]},
+  {"action": "Ignore", "onPodConditions": [{"type": "example.com/Evicted"}, {"type": "DisruptionTarget"}]},
   {"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [0]}}]}}}
 ----
 nothing
@@ -178,16 +178,155 @@ spec.backoffLimitPerIndex: warning: restarts in place under OnFailure do not cou
 # size: the largest that fits without a limit per index, one more, and the largest
 # that validation lets pass with one.
 lint
-{"spec": {"completionMode": "Indexed", "completions": 2147483647, "parallelism": 71494, "template": {"spec": {"restartPolicy": "Never"}}}}
+{"spec": {"completionMode": "Indexed", "completions": 2147483647, "parallelism": 71493, "template": {"spec": {"restartPolicy": "Never"}}}}
 ----
 nothing
 
 lint
-{"spec": {"completionMode": "Indexed", "completions": 2147483647, "parallelism": 71495, "template": {"spec": {"restartPolicy": "Never"}}}}
+{"spec": {"completionMode": "Indexed", "completions": 2147483647, "parallelism": 71494, "template": {"spec": {"restartPolicy": "Never"}}}}
 ----
-spec.parallelism: warning: the index fields of the status can grow to 1572880 bytes, but an API object only to 1572864; lower parallelism or completions (size)
+spec.parallelism: warning: the index fields of the status may need 1572867 bytes, but an API object has at most 1572864; lower parallelism or completions (size)
 
 lint
 {"spec": {"completionMode": "Indexed", "completions": 2147483647, "parallelism": 10000, "backoffLimitPerIndex": 1, "maxFailedIndexes": 10000, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+nothing
+
+# endless: an ignored exit code of the Job's own program, in ways that people write it,
+# and what comes close: a deadline, disruptions only, a rule that no pod reaches.
+lint
+{"spec": {"backoffLimit": 3, "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [137]}}]}}}
+----
+spec.podFailurePolicy.rules[0].onExitCodes: warning: failures with exit code 137 never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them (endless)
+
+lint
+{"spec": {"backoffLimit": 3, "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
+  {"action": "FailJob", "onExitCodes": {"containerName": "a", "operator": "In", "values": [42]}},
+  {"action": "Ignore", "onExitCodes": {"containerName": "a", "operator": "NotIn", "values": [42]}}]}}}
+----
+spec.podFailurePolicy.rules[2].onExitCodes: warning: failures with any exit code but 42 never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them (endless)
+
+lint
+{"spec": {"completionMode": "Indexed", "completions": 3, "backoffLimitPerIndex": 1, "maxFailedIndexes": 1, "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Ignore", "onExitCodes": {"operator": "NotIn", "values": [0]}}]}}}
+----
+spec.podFailurePolicy.rules[0].onExitCodes: warning: failures with any exit code never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them (endless)
+
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}, {"type": "Ready", "status": "False"}]}]}}}
+----
+spec.podFailurePolicy.rules[0].onPodConditions: warning: failures with the condition Ready=False, which every failed pod has, never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them (endless)
+
+lint
+{"spec": {"activeDeadlineSeconds": 3600, "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [137]}}]}}}
+----
+nothing
+
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}, {"type": "example.com/Quota"}]},
+  {"action": "Count", "onExitCodes": {"operator": "In", "values": [137, 1]}},
+  {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1, 137]}}]}}}
+----
+spec.podFailurePolicy.rules[2]: warning: rule 1 matches every pod that this rule matches; move this rule before rule 1 or remove it (unreachable)
+
+# unknown-condition: a misspelt one, reasons that are no conditions, the example of the
+# documentation, one name twice. A readiness gate of the template and names with a domain
+# are set by controllers.
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Ignore", "onPodConditions": [{"type": "DisruptedTarget"}]},
+  {"action": "FailJob", "onPodConditions": [{"type": "OOMKilled"}, {"type": "Evicted"}, {"type": "OOMKilled", "status": "Unknown"}]},
+  {"action": "FailJob", "onPodConditions": [{"type": "ConfigIssue"}, {"type": "Flaky"}]}]}}}
+----
+spec.podFailurePolicy.rules[0].onPodConditions[0].type: warning: no part of Kubernetes sets the condition DisruptedTarget; use DisruptionTarget if it is meant (unknown-condition)
+spec.podFailurePolicy.rules[1].onPodConditions[0].type: warning: no part of Kubernetes sets the condition OOMKilled; it is the reason of a container's end; use onExitCodes with 137 (unknown-condition)
+spec.podFailurePolicy.rules[1].onPodConditions[1].type: warning: no part of Kubernetes sets the condition Evicted; it is the reason of a pod; use DisruptionTarget, which evicted pods have (unknown-condition)
+spec.podFailurePolicy.rules[2].onPodConditions[0].type: warning: no part of Kubernetes sets the condition ConfigIssue; it is an example in the documentation; if a controller of yours sets it, give it a domain, such as example.com/ConfigIssue (unknown-condition)
+spec.podFailurePolicy.rules[2].onPodConditions[1].type: warning: no part of Kubernetes sets the condition Flaky; if a controller of yours sets it, give it a domain, such as example.com/Flaky (unknown-condition)
+
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "readinessGates": [{"conditionType": "Connected"}], "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "FailJob", "onPodConditions": [{"type": "Connected", "status": "False"}, {"type": "example.com/ConfigIssue"}, {"type": "PodReadyToStartContainers", "status": "False"}, {"type": "Initialized", "status": "False"}]}]}}}
+----
+nothing
+
+# impossible-code: Windows has these exit codes, as the template says or as the codes
+# themselves do.
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "os": {"name": "windows"}, "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [-1073741819, -1, 1603, 3010]}}]}}}
+----
+nothing
+
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "nodeSelector": {"kubernetes.io/os": "windows"}, "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1603]}}]}}}
+----
+nothing
+
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [-1073741819]}},
+  {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [-1073741510, 2, 3010]}}]}}}
+----
+spec.podFailurePolicy.rules[1].onExitCodes.values: notice: no container on Linux exits with 3010; remove it, or set os.name to windows in the template if it is for Windows (impossible-code)
+
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "nodeSelector": {"kubernetes.io/os": "linux"}, "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [-1073741819]}}]}}}
+----
+spec.podFailurePolicy.rules[0].onExitCodes.values: warning: the rule decides only on exit codes below 0 or above 255, which no container on Linux has; list codes from 1 to 255 (impossible-code)
+
+# drain: on Windows containers do not end with 137 or 143.
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "os": {"name": "windows"}, "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [0, 40]}}]}}}
+----
+nothing
+
+# deadline: the delays of the limit alone take longer, also if all pods fail together or
+# for one index. Not if the kubelet restarts in place, whose delays are its own.
+lint
+{"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 60, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+spec.activeDeadlineSeconds: notice: the deadline of 1m0s passes before backoffLimit 6 is reached, because the delays after the first 3 failures alone last 1m10s; raise the deadline or lower backoffLimit (deadline)
+
+lint
+{"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 630, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+spec.activeDeadlineSeconds: notice: the deadline of 10m30s passes before backoffLimit 6 is reached, because the delays after the first 6 failures alone last 10m30s; raise the deadline or lower backoffLimit (deadline)
+
+lint
+{"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 631, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+nothing
+
+lint
+{"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 300, "parallelism": 3, "completions": 3, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+spec.activeDeadlineSeconds: notice: the deadline of 5m0s passes before backoffLimit 6 is reached, because the delays after the first 6 failures alone last 6m0s; raise the deadline or lower backoffLimit (deadline)
+
+lint
+{"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 60, "parallelism": 7, "completions": 7, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+nothing
+
+lint
+{"spec": {"completionMode": "Indexed", "completions": 9, "backoffLimitPerIndex": 3, "activeDeadlineSeconds": 60, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+spec.activeDeadlineSeconds: notice: the deadline of 1m0s passes before backoffLimitPerIndex 3 is reached, because the delays after the first 3 failures alone last 1m10s; raise the deadline or lower backoffLimitPerIndex (deadline)
+
+lint
+{"spec": {"backoffLimit": 100, "activeDeadlineSeconds": 3600, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+spec.activeDeadlineSeconds: notice: the deadline of 1h0m0s passes before backoffLimit 100 is reached, because the delays after the first 11 failures alone last 1h0m30s; raise the deadline or lower backoffLimit (deadline)
+
+lint
+{"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 60, "template": {"spec": {"restartPolicy": "OnFailure"}}}}
 ----
 nothing

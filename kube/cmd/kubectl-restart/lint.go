@@ -70,10 +70,10 @@ func lintKinds(c *cluster) []lintKind {
 	const template = "spec.template.spec"
 	return []lintKind{
 		kindOf(c, "CronJob", batch.CronJobs(c.namespace).List, func(l *batchv1.CronJobList) []batchv1.CronJob { return l.Items }, func(x *batchv1.CronJob) explain.Subject {
-			return explain.Subject{Meta: &x.ObjectMeta, Path: "spec.jobTemplate.spec", Job: &x.Spec.JobTemplate.Spec}
+			return explain.Subject{Meta: &x.ObjectMeta, Path: "spec.jobTemplate.spec", Job: &x.Spec.JobTemplate.Spec, JobMeta: &x.Spec.JobTemplate.ObjectMeta}
 		}),
 		kindOf(c, "Job", batch.Jobs(c.namespace).List, func(l *batchv1.JobList) []batchv1.Job { return l.Items }, func(x *batchv1.Job) explain.Subject {
-			return explain.Subject{Meta: &x.ObjectMeta, Path: "spec", Job: &x.Spec}
+			return explain.Subject{Meta: &x.ObjectMeta, Path: "spec", Job: &x.Spec, JobMeta: &x.ObjectMeta}
 		}),
 		kindOf(c, "Deployment", apps.Deployments(c.namespace).List, func(l *appsv1.DeploymentList) []appsv1.Deployment { return l.Items }, func(x *appsv1.Deployment) explain.Subject {
 			return explain.Subject{Meta: &x.ObjectMeta, Path: template, Pod: &x.Spec.Template.Spec}

@@ -171,7 +171,7 @@ func TestCalls(t *testing.T) {
 		{"lint -A", 1, "spec.podFailurePolicy.rules[1]: {", ""},
 		{"lint -n batch -o json", 1, `"kind": "unreachable"`, ""},
 		{"lint -A --for 1.25", 1, "spec.podFailurePolicy", ""},
-		{"lint --for 2.0", 2, "", "1.25 to 1.37"},
+		{"lint --for 2.0", 2, "", "1.25 to 1.38"},
 		{"version", 0, "kubectl-restart", ""},
 		{"explain", 2, "", "explain what?"},
 		{"explain node/x", 2, "", "pod/NAME or job/NAME"},

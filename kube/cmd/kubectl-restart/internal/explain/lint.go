@@ -22,12 +22,13 @@ import (
 
 // Subject is an object with a pod template, or a pod.
 type Subject struct {
-	Kind   string
-	Meta   *metav1.ObjectMeta
-	Path   string           // of Pod or Job in Object, such as spec.template.spec
-	Pod    *corev1.PodSpec  // nil for a Job
-	Job    *batchv1.JobSpec // nil for other kinds
-	Object any              // the whole object, for the values of its lines
+	Kind    string
+	Meta    *metav1.ObjectMeta
+	Path    string             // of Pod or Job in Object, such as spec.template.spec
+	Pod     *corev1.PodSpec    // nil for a Job
+	Job     *batchv1.JobSpec   // nil for other kinds
+	JobMeta *metav1.ObjectMeta // of the Job, or of a CronJob's template; nil for other kinds
+	Object  any                // the whole object, for the values of its lines
 }
 
 // Group holds the findings of one object, or of all pods with the same unknown owner.
@@ -40,7 +41,7 @@ type Group struct {
 
 // Lint returns the findings of the subjects, grouped by owner, in order. It leaves out
 // a subject whose controller is a subject, too. With a version, such as 1.29, Lint adds the fields of Jobs that this
-// version drops or refuses; it returns an error for a version outside 1.25 to 1.37.
+// version drops, refuses or treats otherwise; it returns an error for a version outside 1.25 to 1.38.
 func Lint(subjects []Subject, version string) ([]Group, error) {
 	there := make(map[types.UID]bool)
 	for i := range subjects {
@@ -48,7 +49,7 @@ func Lint(subjects []Subject, version string) ([]Group, error) {
 	}
 	if version != "" {
 		if _, err := joblint.CheckFor(nil, version); err != nil {
-			return nil, fmt.Errorf("version %q: must be from 1.25 to 1.37", version)
+			return nil, fmt.Errorf("version %q: must be from 1.25 to 1.38", version)
 		}
 	}
 	groups := make(map[groupName]*Group)
@@ -91,9 +92,13 @@ func (s *Subject) findings(version string) []Finding {
 	if version == "" {
 		return all
 	}
-	findings, _ := joblint.CheckFor(specOf(s.Job), version) // Lint has checked the version
+	job := &batch.Job{Spec: *specOf(s.Job)}
+	if s.JobMeta != nil {
+		job.Annotations = s.JobMeta.Annotations
+	}
+	findings, _ := joblint.CheckJobFor(job, version) // Lint has checked the version
 	for _, f := range findings {
-		if f.Kind == joblint.KindVersion {
+		if f.Kind == joblint.KindVersion || f.Kind == joblint.KindEvicted {
 			all = append(all, ofJob(s.Object, s.Path, f))
 		}
 	}
@@ -129,7 +134,7 @@ func lintJobSpec(object any, path string, spec *batchv1.JobSpec) (all []Finding)
 }
 
 func ofJob(object any, path string, f joblint.Finding) Finding {
-	field := path + strings.TrimPrefix(f.Field, "spec")
+	field := strings.TrimSuffix(path, "spec") + f.Field
 	return Finding{Kind: string(f.Kind), Severity: string(f.Severity), Field: field, Value: valueOf(object, field), Text: line(f.Text)}
 }
 
@@ -166,7 +171,7 @@ func older(s *batchv1.JobSpec, version string) (all []Finding) {
 }
 
 // The versions that package jobpolicy/lint knows, as 1.minor.
-const oldestMinor, newestMinor = 25, 37
+const oldestMinor, newestMinor = 25, 38
 
 var minorVersion = regexp.MustCompile(`^v?1\.(\d{1,4})`)
 

@@ -9,6 +9,68 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
+// If two limits are reached, the earlier in the documented order decides.
+func TestVerdictPrecedence(t *testing.T) {
+	limits := jobpolicy.EndLimits{Completions: pointerTo[int32](3), BackoffLimit: pointerTo[int32](1), MaxFailedIndexes: pointerTo[int32](1), ActiveDeadlineSeconds: pointerTo[int64](60)}
+	ends := []struct {
+		reason batch.Reason
+		reach  func(*jobpolicy.Progress)
+	}{
+		{batch.JobReasonPodFailurePolicy, func(t *jobpolicy.Progress) { t.FailJob = "a message" }},
+		{batch.JobReasonBackoffLimitExceeded, func(t *jobpolicy.Progress) { t.Failed = 2 }},
+		{batch.JobReasonDeadlineExceeded, func(t *jobpolicy.Progress) { t.Elapsed = time.Minute }},
+		{batch.JobReasonMaxFailedIndexesExceeded, func(t *jobpolicy.Progress) { t.FailedIndexes = 2 }},
+		{batch.JobReasonFailedIndexes, func(t *jobpolicy.Progress) { t.FailedIndexes = max(t.FailedIndexes, 1); t.Succeeded = 2 }},
+		{batch.JobReasonSuccessPolicy, func(t *jobpolicy.Progress) { t.SuccessPolicy = "Matched rules at index 0" }},
+		{batch.JobReasonCompletionsReached, func(t *jobpolicy.Progress) { t.Succeeded = 3; t.Active = 0 }},
+	}
+	for i, first := range ends {
+		for k := i; k < len(ends); k++ {
+			progress := jobpolicy.Progress{Active: 1}
+			first.reach(&progress)
+			ends[k].reach(&progress)
+			reason, message := limits.Verdict(progress)
+			if reason != first.reason || message == "" {
+				t.Errorf("%s and %s: %s %q", first.reason, ends[k].reason, reason, message)
+			}
+		}
+		if reason, _ := (jobpolicy.EndLimits{}).Verdict(jobpolicy.Progress{Active: 1}); reason != "" {
+			t.Errorf("a Job without limits that runs ends for %s", reason)
+		}
+	}
+}
+
+// Each limit at, below and above its number.
+func TestVerdictAtAndAboveLimits(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		l    jobpolicy.EndLimits
+		t    jobpolicy.Progress
+		want batch.Reason
+	}{
+		{"failures at the limit", jobpolicy.EndLimits{BackoffLimit: pointerTo[int32](6)}, jobpolicy.Progress{Failed: 6, Active: 1}, ""},
+		{"failures above the limit", jobpolicy.EndLimits{BackoffLimit: pointerTo[int32](6)}, jobpolicy.Progress{Failed: 7, Active: 1}, batch.JobReasonBackoffLimitExceeded},
+		{"restarts below the limit", jobpolicy.EndLimits{BackoffLimit: pointerTo[int32](6)}, jobpolicy.Progress{Restarts: 5, Active: 1}, ""},
+		{"restarts at the limit", jobpolicy.EndLimits{BackoffLimit: pointerTo[int32](6)}, jobpolicy.Progress{Restarts: 6, Active: 1}, batch.JobReasonBackoffLimitExceeded},
+		{"no restart with limit 0", jobpolicy.EndLimits{BackoffLimit: pointerTo[int32](0)}, jobpolicy.Progress{Active: 1}, ""},
+		{"a restart with limit 0", jobpolicy.EndLimits{BackoffLimit: pointerTo[int32](0)}, jobpolicy.Progress{Restarts: 1, Active: 1}, batch.JobReasonBackoffLimitExceeded},
+		{"before the deadline", jobpolicy.EndLimits{ActiveDeadlineSeconds: pointerTo[int64](5)}, jobpolicy.Progress{Elapsed: 5*time.Second - 1, Active: 1}, ""},
+		{"at the deadline", jobpolicy.EndLimits{ActiveDeadlineSeconds: pointerTo[int64](5)}, jobpolicy.Progress{Elapsed: 5 * time.Second, Active: 1}, batch.JobReasonDeadlineExceeded},
+		{"a deadline longer than time", jobpolicy.EndLimits{ActiveDeadlineSeconds: pointerTo[int64](1<<63 - 1)}, jobpolicy.Progress{Elapsed: 1<<62 - 1, Active: 1}, ""},
+		{"failed indexes at the limit", jobpolicy.EndLimits{MaxFailedIndexes: pointerTo[int32](2)}, jobpolicy.Progress{FailedIndexes: 2, Active: 1}, ""},
+		{"failed indexes above it", jobpolicy.EndLimits{MaxFailedIndexes: pointerTo[int32](2)}, jobpolicy.Progress{FailedIndexes: 3, Active: 1}, batch.JobReasonMaxFailedIndexesExceeded},
+		{"all ended, one failed", jobpolicy.EndLimits{Completions: pointerTo[int32](3)}, jobpolicy.Progress{FailedIndexes: 1, Succeeded: 2}, batch.JobReasonFailedIndexes},
+		{"succeeded, one still active", jobpolicy.EndLimits{Completions: pointerTo[int32](3)}, jobpolicy.Progress{Succeeded: 3, Active: 1}, ""},
+		{"work queue, one succeeded", jobpolicy.EndLimits{}, jobpolicy.Progress{Succeeded: 1}, batch.JobReasonCompletionsReached},
+		{"work queue, none succeeded", jobpolicy.EndLimits{}, jobpolicy.Progress{}, ""},
+		{"nothing to complete", jobpolicy.EndLimits{Completions: pointerTo[int32](0)}, jobpolicy.Progress{}, batch.JobReasonCompletionsReached},
+	} {
+		if got, _ := c.l.Verdict(c.t); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
 // Names of rules make valid and unique reasons (KEP-4443).
 func TestRuleNamesMakeUniqueReasons(t *testing.T) {
 	spec := func(names ...string) *batch.JobSpec {

@@ -1,3 +1,0 @@
-package batch_test
-
-func ptr[T any](v T) *T { return &v }
