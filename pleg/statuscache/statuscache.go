@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/restartkit/restart/internal/cachewriter"
 )
 
 // ErrClosed is the error of a wait that Close ended.
@@ -79,12 +81,10 @@ type Options[S any] struct {
 }
 
 // Counts are a Cache's refusals and tombstones.
-type Counts struct {
-	Stale         uint64 // writes that were not new enough
-	Skewed        uint64 // times beyond MaxSkew
-	Resurrections uint64 // Stale writes for deleted keys
-	Tombstones    int    // remembered deletions
-}
+type Counts = cachewriter.Counts
+
+// Writer returns the methods of the cache that only package pleg needs.
+func (c *Cache[K, S]) Writer() cachewriter.Writer[K, S] { return c }
 
 // New returns an empty cache.
 func New[K comparable, S any](o Options[S]) *Cache[K, S] {
