@@ -28,7 +28,7 @@ func TestExpectedExitIsYielded(t *testing.T) {
 			relist(w)
 			w.rt.ExitCode("p", "a", 3)
 			relist(w)
-		}, "a:relist 3"},
+		}, "a:shown 3"},
 		{"it is expected late", func(w *world, r *pleg.ExitReader[string]) {
 			w.up("a")
 			relist(w)
@@ -51,7 +51,7 @@ func TestExpectedExitIsYielded(t *testing.T) {
 			w.rt.Remove("p", "a")
 			relist(w)
 			r.Expect("p", pleg.Container{ID: "a"})
-		}, "a:relist 3"},
+		}, "a:shown 3"},
 		{"it is there, and the reader waits", func(w *world, r *pleg.ExitReader[string]) {
 			w.up("a")
 			r.Expect("p", pleg.Container{ID: "a"})
@@ -62,7 +62,7 @@ func TestExpectedExitIsYielded(t *testing.T) {
 			r.Expect("p", pleg.Container{ID: "a"})
 			w.rt.ExitWith("p", "a", pleg.ExitDetails{Code: 3, Finished: time.Now().Add(-time.Hour)})
 			relist(w)
-		}, "a:relist 3"},
+		}, "a:shown 3"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			setup{}.run(t, func(w *world) {
@@ -91,7 +91,7 @@ func TestEarlierListInfersNoExpectedExit(t *testing.T) {
 		equal(t, "exits", exits(), "")
 		w.rt.ExitCode("p", "a", 3)
 		w.pass(3 * time.Minute)
-		equal(t, "exits", exits(), "a:relist 3")
+		equal(t, "exits", exits(), "a:shown 3")
 	})
 }
 
@@ -116,13 +116,13 @@ func TestExpectedContainersSurviveACrash(t *testing.T) {
 		*w = *w.again()
 		r, exits := w.follow(pleg.ExitOptions[string]{Resume: place})
 		w.gen.Relist(w.ctx)
-		equal(t, "exits", exits(), "ends:relist 3 goes:inferred")
+		equal(t, "exits", exits(), "goes:inferred ends:shown 3")
 		place = stored(t, r.Position())
 		w.rt.ExitCode("p", "stays", 4)
 
 		*w = *w.again()
 		_, exits = w.follow(pleg.ExitOptions[string]{Resume: place})
 		w.gen.Relist(w.ctx)
-		equal(t, "exits", exits(), "stays:relist 4")
+		equal(t, "exits", exits(), "stays:shown 4")
 	})
 }

@@ -54,12 +54,12 @@ type limits struct {
 
 // work is what is to be done for one pod, or under way.
 type work struct {
-	wanted   bool // a look that begins later
-	urgent   bool // regardless of at
-	needed   bool // by the full list in progress
-	at       time.Time
-	failures int // in a row
-	repeats  int // in a row
+	wanted   bool   // a look that begins later
+	urgent   bool   // regardless of at
+	needed   bool   // by the full list in progress
+	at       wakeup // not before; any time if unset
+	failures int    // in a row
+	repeats  int    // in a row
 	flight   *flight
 }
 
@@ -105,7 +105,7 @@ func (s *scheduler[K]) want(key K, urgent bool) {
 	w := s.of(key)
 	w.wanted, w.urgent, w.repeats = true, w.urgent || urgent, 0
 	if w.failures == 0 {
-		w.at = time.Time{}
+		w.at = wakeup{}
 	}
 	s.ready.Put(key)
 }
@@ -129,8 +129,15 @@ func (s *scheduler[K]) repeat(key K, now time.Time) {
 	}
 	pause := s.o.firstRepeat << min(w.repeats, 16)
 	w.repeats++
-	w.wanted, w.at = true, now.Add(min(pause, s.o.period))
+	w.wanted, w.at = true, wakeAt(now.Add(min(pause, s.o.period)))
 	s.ready.Put(key)
+}
+
+// dropRepeat ends the repeats of a look, because a full list has been answered.
+func (s *scheduler[K]) dropRepeat(key K) {
+	if w := s.pods[key]; w != nil && w.repeats > 0 && w.failures == 0 {
+		w.wanted, w.repeats = false, 0
+	}
 }
 
 // begin returns the calls to make now. Outside Run, running is false, and the only full
@@ -147,8 +154,8 @@ func (s *scheduler[K]) begin(now time.Time, running bool, period time.Duration, 
 		switch {
 		case w == nil || !w.wanted || w.flight != nil:
 			continue
-		case !w.urgent && w.at.After(now):
-			s.delay(key, w.at)
+		case !w.urgent && w.at.isAfter(now):
+			s.delay(key, w.at.at)
 			continue
 		}
 		w.flight = &flight{began: count(), start: now, needed: w.needed}
@@ -182,8 +189,8 @@ func (s *scheduler[K]) wake(now time.Time) {
 	for key := range list {
 		switch w := s.pods[key]; {
 		case w == nil || !w.wanted:
-		case w.at.After(now):
-			s.delay(key, w.at)
+		case w.at.isAfter(now):
+			s.delay(key, w.at.at)
 		default:
 			s.ready.Put(key)
 		}
@@ -271,7 +278,7 @@ func (s *scheduler[K]) succeeded(key K, complete bool) (failed bool) {
 func (s *scheduler[K]) fail(key K, now time.Time) (failures int) {
 	w := s.of(key)
 	w.failures++
-	w.wanted, w.at = true, now.Add(s.o.failurePause.Delay(w.failures))
+	w.wanted, w.at = true, wakeAt(now.Add(s.o.failurePause.Delay(w.failures)))
 	s.ready.Put(key)
 	return w.failures
 }
@@ -360,6 +367,9 @@ type wakeup struct {
 }
 
 func wakeAt(t time.Time) wakeup { return wakeup{t, true} }
+
+// isAfter reports whether w is set and later than t.
+func (w wakeup) isAfter(t time.Time) bool { return w.set && w.at.After(t) }
 
 // or returns the earlier of two wakeups.
 func (w wakeup) or(x wakeup) wakeup {

@@ -45,16 +45,22 @@ func (p *ExitPosition[K]) validate() error {
 	}
 	var errs field.Errors
 	size := len(p.Due)
+	for _, pod := range p.Pods {
+		size += len(pod.Live) + len(pod.Ended)
+	}
+	if size > mostInPosition {
+		errs.Add(field.TooMany, "pods", size, fmt.Sprintf("must have at most %d exits and containers", mostInPosition))
+		return errs.Err()
+	}
 	if p.Lost < 0 {
 		errs.Add(field.Invalid, "lost", p.Lost, "must be >= 0")
 	}
 	for i, e := range p.Due {
-		path := fmt.Sprintf("due[%d]", i)
 		if !slices.Contains([]ExitSource{ExitShown, ExitToldByEvent, ExitInferred}, e.Source) {
-			errs.Add(field.NotSupported, path+".source", string(e.Source), "must be shown, event or inferred")
+			errs.Add(field.NotSupported, fmt.Sprintf("due[%d].source", i), string(e.Source), "must be shown, event or inferred")
 		}
 		if e.Lost < 0 {
-			errs.Add(field.Invalid, path+".lost", e.Lost, "must be >= 0")
+			errs.Add(field.Invalid, fmt.Sprintf("due[%d].lost", i), e.Lost, "must be >= 0")
 		}
 	}
 	var none K
@@ -73,7 +79,6 @@ func (p *ExitPosition[K]) validate() error {
 			name string
 			ids  []string
 		}{{"live", pod.Live}, {"ended", pod.Ended}} {
-			size += len(list.ids)
 			for j, id := range list.ids {
 				if seen[id] {
 					errs.Add(field.Duplicate, fmt.Sprintf("%s.%s[%d]", path, list.name, j), id, "")
@@ -81,9 +86,6 @@ func (p *ExitPosition[K]) validate() error {
 				seen[id] = true
 			}
 		}
-	}
-	if size > mostInPosition {
-		errs.Add(field.TooMany, "pods", size, fmt.Sprintf("must have at most %d exits and containers", mostInPosition))
 	}
 	return errs.Err()
 }

@@ -200,25 +200,27 @@ func (g *Generator[K, S]) listed(r *record[K], seen []Container, ended tick, now
 	l := g.sched.list
 	quiet, heard := r.quiet, r.heard > r.answered
 	steps, look, never := r.list(seen, l.began, ended, &g.dead)
-	if quiet && r.quiet && r.cached {
+	shown := r.mark == ended
+	if quiet && r.quiet && shown == r.cached {
 		return
 	}
 	g.stats.UnseenContainers += uint64(never)
 	if steps > 0 && g.relying && !heard {
 		u := g.unheard.Put(r.key)
-		if u.steps += steps; u.found.IsZero() {
+		if u.steps == 0 {
 			u.found = now
 		}
+		u.steps += steps
 	}
-	if shown := r.mark == ended; shown != r.cached || r.sync > 0 {
-		look = true
-	}
+	look = look || shown != r.cached || r.sync > 0
 	switch failing := g.sched.backsOff(r.key); {
 	case failing && !l.explicit && g.cache.Get(r.key).Err != nil: // its entry has an error
 		r.wake()
 	case look, failing && l.explicit:
 		r.wake()
 		g.sched.need(r.key)
+	case len(r.pod.named) == 0:
+		g.sched.dropRepeat(r.key)
 	}
 	g.count(r)
 }
@@ -253,6 +255,9 @@ func (g *Generator[K, S]) lookAnswered(a answer[K, S], now time.Time) {
 	default:
 		g.lookUsed(r, seen, !gone, f, ended, now)
 	}
+	if gone && g.writer.Counts().Tombstones > mostAbsent+g.live {
+		g.sched.wanted = true // its start ends the tombstones
+	}
 }
 
 // lookUsed handles the containers in a look that is in the cache now.
@@ -262,8 +267,11 @@ func (g *Generator[K, S]) lookUsed(r *record[K], seen []Container, present bool,
 	g.stats.UnseenContainers += uint64(never)
 	failed := g.sched.succeeded(r.key, !behind)
 	sync := len(steps) == 0 && (present != r.cached || failed && present)
-	if r.sync > 0 && r.sync < f.began {
-		r.sync, sync = 0, true
+	if r.sync > 0 {
+		sync = true
+		if r.sync < f.began {
+			r.sync = 0 // a later request gets a PodSync with the next look
+		}
 	}
 	g.setCached(r, present)
 	r.old = false
@@ -302,7 +310,7 @@ func (g *Generator[K, S]) lookDropped(r *record[K], seen []Container, old bool, 
 func (g *Generator[K, S]) lookFailed(r *record[K], status S, err error, f flight, now time.Time) {
 	r.wake()
 	failures := g.sched.fail(r.key, now)
-	if r.cached || r.mark > 0 {
+	if r.cached || r.mark > 0 || len(r.containers) > 0 {
 		if isZero(status) {
 			status = g.cache.Get(r.key).Status
 		}
