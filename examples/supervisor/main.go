@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"iter"
 	"log"
 	"maps"
 	"os"
@@ -32,37 +31,33 @@ type runs struct{} // a pleg.Runtime whose pods are runs, with one container eac
 
 func (r runs) Pods(ctx context.Context) (pods []pleg.Pod[string], err error) {
 	for _, id := range must(filepath.Glob("[0-9]*.*")) {
-		s, _, _ := r.Status(ctx, id)
-		pods = append(pods, pleg.Pod[string]{ID: id, Containers: []pleg.Container{{ID: id, State: s.state}}})
+		if pod, _, err := r.Pod(ctx, id); err == nil {
+			pods = append(pods, pod)
+		}
 	}
 	return pods, nil
 }
 
-type status struct { // a pleg.ExitLister
-	state pleg.State
-	exits map[string]pleg.ExitDetails
-}
-
-func (s status) Exits() iter.Seq2[string, pleg.ExitDetails] { return maps.All(s.exits) }
-
-func (runs) Status(_ context.Context, id string) (s status, _ time.Time, err error) {
+// Pod returns the only container of a run, whose state is the status, too.
+func (runs) Pod(_ context.Context, id string) (pod pleg.Pod[string], state pleg.State, err error) {
 	file, err := os.Open(id)
 	if err != nil {
-		return s, time.Time{}, pleg.ErrNotFound
+		return pod, state, pleg.ErrNotFound
 	}
 	defer file.Close()
+	c := pleg.Container{ID: id}
 	locked := syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
 	started, code := int64(0), int32(137) // unless it wrote another one
 	switch lines, _ := fmt.Fscan(file, &started, &code); {
 	case lines > 0 && locked:
-		s.state = pleg.StateRunning
+		c.State = pleg.StateRunning
 	case lines > 0:
-		exit := pleg.ExitDetails{Code: code, Started: time.Unix(started, 0), Finished: must(file.Stat()).ModTime()}
-		s = status{pleg.StateExited, map[string]pleg.ExitDetails{id: exit}}
+		c.State = pleg.StateExited
+		c.Exit = &pleg.ExitDetails{Code: code, Started: time.Unix(started, 0), Finished: must(file.Stat()).ModTime()}
 	case !locked: // with the lock, it may be about to start
-		s.state = pleg.StateCreated
+		c.State = pleg.StateCreated
 	}
-	return s, time.Time{}, nil
+	return pleg.Pod[string]{ID: id, Containers: []pleg.Container{c}}, c.State, nil
 }
 
 // saved is the state that survives the program: the decisions, and how far the exits have
@@ -87,7 +82,7 @@ func main() {
 	restarter := must(backoff.NewRestarter(curve, backoff.RestarterOptions[string]{}))
 	before := saved{Restarter: restarter}
 	must(statefile.Load("state.json", &before))
-	gen := must(pleg.NewGenerator(runs{}, nil, statuscache.New[string](statuscache.Options[status]{}), pleg.GeneratorOptions{RelistPeriod: 50 * time.Millisecond}))
+	gen := must(pleg.NewGenerator(runs{}, statuscache.New[string](statuscache.Options[pleg.State]{}), pleg.GeneratorOptions[string]{RelistPeriod: 50 * time.Millisecond}))
 	reader := must(gen.ExitReader(pleg.ExitOptions[string]{Resume: before.Position}))
 	go gen.Run(context.Background())
 	save := func() {
@@ -101,7 +96,7 @@ func main() {
 		os.Remove(fmt.Sprint(last.Last.Run, ".", name)) // its exit is saved
 		file := must(os.OpenFile(id, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600))
 		defer file.Close()
-		if s, _, _ := (runs{}).Status(context.Background(), id); s.state == pleg.StateCreated {
+		if _, state, _ := (runs{}).Pod(context.Background(), id); state == pleg.StateCreated {
 			reader.Expect(id, pleg.Container{ID: id})
 			save()
 			check(syscall.Flock(int(file.Fd()), syscall.LOCK_EX))
@@ -110,7 +105,7 @@ func main() {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			check(cmd.Start())
 			go cmd.Wait()
-		} else if s.state > pleg.StateCreated {
+		} else if state > pleg.StateCreated {
 			restarter.Started(name, last.Last.Run+1)
 		}
 	}
