@@ -40,7 +40,7 @@ func (g *Generator[K, S]) event(e RuntimeEvent[K]) {
 	if !g.want(e.Pod) {
 		return
 	}
-	r := g.pods[e.Pod]
+	r := g.find(e.Pod)
 	r.event(e, g.tick(), &g.dead)
 	g.count(r)
 	g.unheard.Drop(e.Pod)
@@ -58,8 +58,8 @@ func (g *Generator[K, S]) want(key K) bool {
 		g.sched.wanted = true
 		return false
 	}
-	if len(g.pods)-g.cached+g.named > mostAbsent+g.live {
-		if g.pods[key] == nil || g.named > mostAbsent+g.live {
+	if g.pods.Len()-g.cached+g.named > mostAbsent+g.live {
+		if g.find(key) == nil || g.named > mostAbsent+g.live {
 			g.sched.wanted = true
 			return false
 		}
@@ -69,12 +69,20 @@ func (g *Generator[K, S]) want(key K) bool {
 	return true
 }
 
+// find returns the record of key, or nil.
+func (g *Generator[K, S]) find(key K) *record[K] {
+	if r := g.pods.Get(key); r != nil {
+		return *r
+	}
+	return nil
+}
+
 // record returns the record of key, creating it if necessary.
 func (g *Generator[K, S]) record(key K) *record[K] {
-	r := g.pods[key]
+	r := g.find(key)
 	if r == nil {
 		r = &record[K]{pod: newPod(key)}
-		g.pods[key] = r
+		*g.pods.Put(key) = r
 	}
 	return r
 }
@@ -90,7 +98,7 @@ func (g *Generator[K, S]) count(r *record[K]) {
 		g.readers.forget(c)
 	}
 	if g.sched.forgetIdle(r.key) && !r.cached && r.sync == 0 && r.idle() {
-		delete(g.pods, r.key)
+		g.pods.Drop(r.key)
 		r.gone = true
 	}
 }
@@ -117,9 +125,9 @@ func (g *Generator[K, S]) listAnswered(pods []Pod[K], err error, now time.Time) 
 	for i, p := range pods {
 		g.listed(g.order[i], p.Containers, ended, now)
 	}
-	if len(g.pods) > len(pods) {
-		for _, r := range g.pods {
-			if r.mark != ended {
+	if g.pods.Len() > len(pods) {
+		for key := range g.pods.Keys() {
+			if r := g.find(key); r.mark != ended {
 				g.listed(r, nil, ended, now)
 			}
 		}
@@ -137,7 +145,8 @@ func (g *Generator[K, S]) reconcile() {
 	for key := range g.writer.Keys() {
 		g.record(key)
 	}
-	for key, r := range g.pods {
+	for key := range g.pods.Keys() {
+		r := g.find(key)
 		if present := g.cache.Get(key).Present; present != r.cached {
 			g.setCached(r, present)
 			g.sched.need(key)
@@ -329,7 +338,7 @@ func isZero[S any](status S) bool { return reflect.ValueOf(&status).Elem().IsZer
 // publish passes the steps of a pod on to the readers.
 func (g *Generator[K, S]) publish(r *record[K], steps []step[K], sync bool) {
 	g.readers.publish(r.key, steps, sync, g.live, func(key K) bool {
-		r := g.pods[key]
+		r := g.find(key)
 		return r != nil && r.cached
 	})
 }

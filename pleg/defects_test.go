@@ -342,6 +342,10 @@ func TestOldAnswerBringsNothingBack(t *testing.T) {
 			w.shows("a:exited")
 		}
 		equal(t, "StaleAnswers", w.gen.Stats().StaleAnswers, 3)
+		w.up("b")
+		left = 1
+		w.relist() // waits for the second look
+		w.shows("a:exited b:running")
 	})
 }
 

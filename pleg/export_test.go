@@ -26,7 +26,8 @@ func (g *Generator[K, S]) Valid() error {
 
 func (g *Generator[K, S]) valid() error {
 	cached, live, named, looking, open := 0, 0, 0, 0, 0
-	for key, r := range g.pods {
+	for key := range g.pods.Keys() {
+		r := g.find(key)
 		live += len(r.containers)
 		named += len(r.pod.named)
 		if r.cached {
@@ -40,7 +41,7 @@ func (g *Generator[K, S]) valid() error {
 		}
 	}
 	for key, w := range g.sched.pods {
-		if g.pods[key] == nil {
+		if g.find(key) == nil {
 			return fmt.Errorf("pod %v: work without a record", key)
 		}
 		if w.flight != nil {
@@ -55,8 +56,7 @@ func (g *Generator[K, S]) valid() error {
 				return fmt.Errorf("pod %v: a full list waits for it in vain", key)
 			}
 		}
-		_, delayed := g.sched.delayed[key]
-		if w.wanted && w.flight == nil && !delayed && g.sched.ready.Get(key) == nil {
+		if w.wanted && w.flight == nil && g.sched.delayed.Get(key) == nil && g.sched.ready.Get(key) == nil {
 			return fmt.Errorf("pod %v: a look is wanted, and nothing begins it", key)
 		}
 	}

@@ -50,7 +50,7 @@ type Generator[K comparable, S any] struct {
 	ticks   tick
 	now     time.Time // the latest reading of the clock, which a clock set back does not change
 
-	pods    map[K]*record[K]
+	pods    queue.Queue[K, *record[K]]
 	order   []*record[K] // the pods of the last full list, in its order
 	cached  int          // records that are in the cache
 	live    int          // containers in records
@@ -104,7 +104,6 @@ func NewGenerator[K comparable, S any](rt Runtime[K, S], c *statuscache.Cache[K,
 		o:        o,
 		asking:   make(chan struct{}, 1),
 		wake:     make(chan struct{}, 1),
-		pods:     map[K]*record[K]{},
 		sched:    newScheduler[K](o.limits()),
 		streamed: streamState{period: o.RelistPeriod},
 		readers:  newPublisher[K](),
@@ -187,8 +186,8 @@ func (g *Generator[K, S]) subscribe() *subscriber[K] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := &subscriber[K]{wake: make(chan struct{}, 1)}
-	for key, r := range g.pods {
-		if r.cached {
+	for key := range g.pods.Keys() {
+		if g.find(key).cached {
 			s.pending.Put(key).list = []Event[K]{{Pod: key, Type: PodSync}}
 		}
 	}
@@ -229,7 +228,7 @@ func (g *Generator[K, S]) Stats() Stats {
 	s.Streaming = g.relying
 	s.MergedEvents += g.readers.merged
 	s.Pods, s.Containers = g.cached, g.live
-	s.Retained = len(g.pods) - g.cached + g.named + g.dead.graves.Len() + g.readers.retained()
+	s.Retained = g.pods.Len() - g.cached + g.named + g.dead.graves.Len() + g.readers.retained()
 	g.mu.Unlock()
 	refused := g.writer.Counts()
 	s.StaleAnswers += refused.Stale + refused.Skewed

@@ -98,8 +98,8 @@ func (g *Generator[K, S]) openLog(o ExitOptions[K]) *exitLog[K] {
 		g.resume(l, p)
 	case o.IncludePast:
 	case g.sched.answered: // what is known is past
-		for key, r := range g.pods {
-			for id, c := range r.containers {
+		for key := range g.pods.Keys() {
+			for id, c := range g.find(key).containers {
 				if c.ended > 0 {
 					l.ended[ref[K]{key, id}] = struct{}{}
 				}
@@ -112,14 +112,15 @@ func (g *Generator[K, S]) openLog(o ExitOptions[K]) *exitLog[K] {
 		l.baseline = notListed
 	}
 	var known []end[K]
-	for _, r := range g.pods {
+	for key := range g.pods.Keys() {
+		r := g.find(key)
 		for _, c := range r.containers {
 			if c.told >= exited {
 				known = append(known, end[K]{exit: r.exit(c), seen: c.seen, at: c.ended})
 			}
 		}
 	}
-	slices.SortFunc(known, end[K].compare)
+	slices.SortStableFunc(known, end[K].compare)
 	for _, e := range known {
 		l.take(e, mostExits+2*g.live)
 	}
@@ -183,8 +184,8 @@ func (g *Generator[K, S]) await(pod K, c Container) {
 // position returns the position of l.
 func (g *Generator[K, S]) position(l *exitLog[K]) ExitPosition[K] {
 	p := ExitPosition[K]{Made: l.made.Round(0).UTC(), Full: l.baseline != notListed, Due: slices.Clone(l.due), Lost: l.lost}
-	for key, r := range g.pods {
-		x := PodPosition[K]{Pod: key}
+	for key := range g.pods.Keys() {
+		r, x := g.find(key), PodPosition[K]{Pod: key}
 		for id, c := range r.containers {
 			at := ref[K]{key, id}
 			_, ended := l.ended[at]

@@ -29,7 +29,7 @@ type scheduler[K comparable] struct {
 
 	pods    map[K]*work
 	ready   queue.Queue[K, struct{}] // a look is wanted and may begin
-	delayed map[K]struct{}           // a look is wanted at work.at
+	delayed queue.Queue[K, struct{}] // a look is wanted at work.at
 	next    time.Time                // the earliest of these times, or before it; zero if none
 	looking int                      // looks in flight
 
@@ -87,7 +87,7 @@ type relistWaiter struct {
 }
 
 func newScheduler[K comparable](o limits) *scheduler[K] {
-	return &scheduler[K]{o: o, pods: map[K]*work{}, delayed: map[K]struct{}{}}
+	return &scheduler[K]{o: o, pods: map[K]*work{}}
 }
 
 func (s *scheduler[K]) of(key K) *work {
@@ -173,20 +173,20 @@ func (s *scheduler[K]) begin(now time.Time, running bool, period time.Duration, 
 
 // delay keeps a pod until a time.
 func (s *scheduler[K]) delay(key K, at time.Time) {
-	if len(s.delayed) == 0 || at.Before(s.next) {
+	if s.delayed.Len() == 0 || at.Before(s.next) {
 		s.next = at
 	}
-	s.delayed[key] = struct{}{}
+	s.delayed.Put(key)
 }
 
 // wake readies the pods whose time has come.
 func (s *scheduler[K]) wake(now time.Time) {
-	if len(s.delayed) == 0 || s.next.After(now) {
+	if s.delayed.Len() == 0 || s.next.After(now) {
 		return
 	}
 	list := s.delayed
-	s.delayed = map[K]struct{}{}
-	for key := range list {
+	s.delayed = queue.Queue[K, struct{}]{}
+	for key := range list.Keys() {
 		switch w := s.pods[key]; {
 		case w == nil || !w.wanted:
 		case w.at.isAfter(now):
@@ -218,7 +218,7 @@ func (s *scheduler[K]) dueAt(period time.Duration) time.Time {
 
 // wakeup returns when to call begin again, if no answer comes before.
 func (s *scheduler[K]) wakeup(running bool, period time.Duration) (w wakeup) {
-	if len(s.delayed) > 0 {
+	if s.delayed.Len() > 0 {
 		w = wakeAt(s.next)
 	}
 	if running && s.list == nil {
