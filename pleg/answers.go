@@ -244,7 +244,7 @@ func (g *Generator[K, S]) lookAnswered(a answer[K, S], now time.Time) {
 	var seen []Container
 	gone := errors.Is(a.err, ErrNotFound)
 	if a.err == nil {
-		seen = a.pods[0].Containers
+		seen = distinct(a.pods[0].Containers)
 		if id := a.pods[0].ID; id != key {
 			a.err = fmt.Errorf("pleg: Pod(%v): the answer is about pod %v", key, id)
 		}

@@ -320,12 +320,14 @@ func TestOldAnswerBringsNothingBack(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.up("a")
 		rt := &scene{recorder: w.rt}
-		old, left := (*plegtest.Status)(nil), 0
+		old, left, hold := (*plegtest.Status)(nil), 0, make(chan struct{})
+		close(hold)
 		rt.pod = func(id string) (pleg.Pod[string], *plegtest.Status, error) {
 			if left > 0 {
 				left--
 				return pod("p", old.Listed...), old, nil
 			}
+			<-hold
 			return w.rt.Pod(w.ctx, id)
 		}
 		w.replace(rt, false)
@@ -343,8 +345,13 @@ func TestOldAnswerBringsNothingBack(t *testing.T) {
 		}
 		equal(t, "StaleAnswers", w.gen.Stats().StaleAnswers, 3)
 		w.up("b")
-		left = 1
-		w.relist() // waits for the second look
+		left, hold = 1, make(chan struct{})
+		done := make(chan error, 1)
+		go func() { done <- w.gen.Relist(w.ctx) }()
+		w.pass(time.Second)
+		equal(t, "Relists that do not wait for the second look", len(done), 0)
+		close(hold)
+		equal(t, "error", <-done, nil)
 		w.shows("a:exited b:running")
 	})
 }

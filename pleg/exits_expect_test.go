@@ -126,3 +126,36 @@ func TestExpectedContainersSurviveACrash(t *testing.T) {
 		equal(t, "exits", exits(), "stays:shown 4")
 	})
 }
+
+// Events alone end no container, but one that was only named can be expected later.
+func TestExpectAfterItsEvents(t *testing.T) {
+	scripted(t, func(w *world, s *script) {
+		r, exits := w.follow(pleg.ExitOptions[string]{Resume: position(t, `{"full": true}`)})
+		s.handle(event("c", pleg.RuntimeEventCreated))
+		s.handle(event("c", pleg.RuntimeEventDeleted))
+		w.pass(100 * time.Millisecond)
+		equal(t, "exits", exits(), "")
+		r.Expect("p", pleg.Container{ID: "c", Name: "main", Attempt: 3})
+		w.pass(10 * time.Minute)
+		equal(t, "exits", exits(), "c:inferred")
+	})
+}
+
+// A look that began before a container was expected says nothing about it.
+func TestLookBeforeExpectInfersNoExit(t *testing.T) {
+	scripted(t, func(w *world, s *script) {
+		w.up("d")
+		w.relist()
+		r, exits := w.follow(pleg.ExitOptions[string]{Resume: position(t, `{"full": true}`)})
+		s.handle(event("c", pleg.RuntimeEventCreated))
+		w.pass(10 * time.Millisecond) // a look has answered without c
+		w.up("c")
+		r.Expect("p", pleg.Container{ID: "c", Name: "main", Attempt: 3})
+		place := stored(t, r.Position())
+		w.rt.ExitCode("p", "c", 7)
+		w.pass(10 * time.Minute)
+		equal(t, "exits", exits(), "c:shown 7")
+		_, exits = w.follow(pleg.ExitOptions[string]{Resume: place})
+		equal(t, "exits of the next reader", exits(), "c:shown 7")
+	})
+}

@@ -52,6 +52,7 @@ type container struct {
 	shown   tick // when the last answer that showed the container ended, or when it was expected
 	missing bool // a full list that began after shown lacks it
 	ended   tick // when the first answer that shows its end ended; 0 before
+	over    bool // its end has been passed on
 	dead    bool // an answer has shown it exited
 	exit    *ExitDetails
 	again   bool // it was removed before, and is back
@@ -216,11 +217,28 @@ func (p *pod[K]) forgetNamed(began tick, dead *graveyard[K]) (never int) {
 		if c == nil && !dead.has(ref[K]{p.key, id}) {
 			never++
 		}
-		if n.is = unseen; c == nil || c.told >= exited || n.exit == nil {
+		if n.is = unseen; c == nil || c.over || n.exit == nil {
 			delete(p.named, id)
 		}
 	}
 	return never
+}
+
+// distinct returns seen with each container once, at its furthest state.
+func distinct(seen []Container) []Container {
+	place := make(map[string]int, len(seen))
+	list := make([]Container, 0, len(seen))
+	for _, s := range seen {
+		i, ok := place[s.ID]
+		switch {
+		case !ok:
+			place[s.ID] = len(list)
+			list = append(list, s)
+		case rankOf(s.State) > rankOf(list[i].State):
+			list[i] = s
+		}
+	}
+	return list
 }
 
 // stepsBack reports whether a look that began at began shows an earlier state of a
@@ -274,12 +292,21 @@ func (p *pod[K]) look(seen []Container, began, ended tick, dead *graveyard[K]) (
 	return sorted(steps), again
 }
 
-// report returns the steps that full lists have shown, for a pod whose looks fail.
+// report returns the ends that full lists have shown, for a pod whose looks fail. Their
+// events come with the next look.
 func (p *pod[K]) report() (steps []step[K]) {
 	for _, c := range p.containers {
-		steps = p.tell(steps, c)
+		if c.is == exited && !c.over {
+			steps = append(steps, step[K]{container: c.id, end: p.end(c)})
+		}
 	}
 	return sorted(steps)
+}
+
+// end returns the end of c, which is passed on now.
+func (p *pod[K]) end(c *container) *end[K] {
+	c.over = true
+	return &end[K]{exit: p.exit(c), seen: c.seen, at: c.ended}
 }
 
 func sorted[K comparable](steps []step[K]) []step[K] {
@@ -294,16 +321,17 @@ func (p *pod[K]) tell(steps []step[K], c *container) []step[K] {
 		return steps
 	}
 	var e *end[K]
-	if c.is >= exited && c.told < exited {
-		e = &end[K]{exit: p.exit(c), seen: c.seen, at: c.ended}
+	if c.is >= exited && !c.over {
+		e = p.end(c)
 	}
+	from := c.told
 	c.told = c.is
 	switch {
 	case !c.seen:
 		return append(steps, step[K]{container: c.id, end: e})
 	case c.again:
 		return append(steps, step[K]{event: ContainerChanged, container: c.id, end: e})
-	case e != nil:
+	case c.is >= exited && from < exited:
 		steps = append(steps, step[K]{event: ContainerDied, container: c.id, end: e})
 		if c.is == exited {
 			return steps
@@ -353,7 +381,7 @@ func (p *pod[K]) event(e RuntimeEvent[K], now tick, dead *graveyard[K]) (news bo
 		return false
 	case c == nil && dead.has(ref[K]{p.key, e.Container}):
 		return false
-	case c != nil && c.is >= r && (e.Exit == nil || c.told >= exited):
+	case c != nil && c.is >= r && (e.Exit == nil || c.over):
 		return false
 	}
 	p.wake()
@@ -386,7 +414,7 @@ func (p *pod[K]) behind(began tick, dead *graveyard[K]) (behind bool, never int)
 		case c == nil && !buried:
 			never++
 		}
-		if n.is = unseen; c == nil || c.told >= exited || n.exit == nil {
+		if n.is = unseen; c == nil || c.over || n.exit == nil {
 			delete(p.named, id)
 		}
 	}

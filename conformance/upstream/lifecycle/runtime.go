@@ -74,6 +74,8 @@ func (r *runtime) Pod(ctx context.Context, id types.UID) (pleg.Pod[types.UID], *
 		return none, nil, pleg.ErrNotFound
 	case echo != "" && pod != nil:
 		return plegPod(pod), last.status, last.err
+	case echo != "":
+		return none, nil, pleg.ErrNotFound
 	case !fresh:
 		var err error
 		if pod, err = r.kubelet.GetPod(ctx, id); err != nil {
