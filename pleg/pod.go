@@ -110,14 +110,6 @@ type end[K comparable] struct {
 	at   tick // when the first answer that shows the end ended
 }
 
-// lastShown returns when the last answer that showed c ended.
-func (p *pod[K]) lastShown(c *container) tick {
-	if p.quiet {
-		return max(c.shown, p.listed)
-	}
-	return c.shown
-}
-
 // wake ends the quiet of p.
 func (p *pod[K]) wake() {
 	if !p.quiet {
