@@ -77,12 +77,12 @@ func (g *Generator[K, S]) valid() error {
 func (p *pod[K]) valid(dead *graveyard[K]) error {
 	for id, c := range p.containers {
 		switch {
-		case c.told > c.is:
-			return fmt.Errorf("1: %s is %d and told as %d", id, c.is, c.told)
+		case c.reported > c.is:
+			return fmt.Errorf("1: %s is %d and reported as %d", id, c.is, c.reported)
 		case c.is == removed || dead.has(ref[K]{p.key, id}):
 			return fmt.Errorf("2: %s is removed and has a record", id)
-		case p.quiet && c.told != c.is:
-			return fmt.Errorf("3: %s is %d and told as %d in a quiet pod", id, c.is, c.told)
+		case p.quiet && c.reported != c.is:
+			return fmt.Errorf("3: %s is %d and reported as %d in a quiet pod", id, c.is, c.reported)
 		}
 	}
 	if p.quiet && len(p.named) > 0 {

@@ -45,17 +45,17 @@ type container struct {
 	id, name string
 	attempt  int64
 
-	is      rank // the furthest rank in an answer
-	at      tick // when the first answer that showed this rank ended
-	seen    bool // an answer has shown the container
-	told    rank // the furthest rank passed on as a step
-	shown   tick // when the last answer that showed the container ended, or when it was expected
-	missing bool // a full list that began after shown lacks it
-	ended   tick // when the first answer that shows its end ended; 0 before
-	over    bool // its end has been passed on
-	dead    bool // an answer has shown it exited
-	exit    *ExitDetails
-	again   bool // it was removed before, and is back
+	is          rank // the furthest rank in an answer
+	at          tick // when the first answer that showed this rank ended
+	seen        bool // an answer has shown the container
+	reported    rank // the furthest rank passed on as a step
+	shown       tick // when the last answer that showed the container ended, or when it was expected
+	missing     bool // a full list that began after shown lacks it
+	ended       tick // when the first answer that shows its end ended; 0 before
+	endReported bool // its end has been passed on
+	exitSeen    bool // an answer has shown it exited
+	exit        *ExitDetails
+	returned    bool // it was removed before, and is back
 }
 
 // A named is what events said about a container and answers do not show yet.
@@ -75,9 +75,9 @@ type named struct {
 //
 // The invariants are
 //
-//  1. a container's rank never falls, and its told never exceeds it;
+//  1. a container's rank never falls, and what is reported never exceeds it;
 //  2. a removed container is in the graveyard and nowhere else;
-//  3. a quiet pod has no named containers, and nothing to tell that a look has shown.
+//  3. a quiet pod has no named containers, and nothing to report that a look has shown.
 type pod[K comparable] struct {
 	key        K
 	containers map[string]*container
@@ -130,7 +130,7 @@ func (p *pod[K]) meet(s Container, began, ended tick, dead *graveyard[K]) (ahead
 		if !ok {
 			return false, true
 		}
-		c = &container{id: s.ID, again: back}
+		c = &container{id: s.ID, returned: back}
 		p.containers[s.ID] = c
 	}
 	c.seen, c.shown, c.missing = true, ended, false
@@ -140,7 +140,7 @@ func (p *pod[K]) meet(s Container, began, ended tick, dead *graveyard[K]) (ahead
 	r := rankOf(s.State)
 	switch n := p.named[s.ID]; {
 	case r == exited:
-		c.dead = true
+		c.exitSeen = true
 		if c.ended == 0 {
 			c.ended = ended
 		}
@@ -172,7 +172,7 @@ func (p *pod[K]) list(seen []Container, began, ended tick, dead *graveyard[K]) (
 			steps++
 		}
 		c := p.containers[s.ID]
-		look = look || ahead || late || c.told < c.is || rankOf(s.State) < c.is && s.State != StateUnknown
+		look = look || ahead || late || c.reported < c.is || rankOf(s.State) < c.is && s.State != StateUnknown
 	}
 	for _, c := range p.containers {
 		switch {
@@ -209,7 +209,7 @@ func (p *pod[K]) forgetNamed(began tick, dead *graveyard[K]) (never int) {
 		if c == nil && !dead.has(ref[K]{p.key, id}) {
 			never++
 		}
-		if n.is = unseen; c == nil || c.over || n.exit == nil {
+		if n.is = unseen; c == nil || c.endReported || n.exit == nil {
 			delete(p.named, id)
 		}
 	}
@@ -267,7 +267,7 @@ func (p *pod[K]) look(seen []Container, began, ended tick, dead *graveyard[K]) (
 	for id, c := range p.containers {
 		switch {
 		case c.shown == ended:
-			steps = p.tell(steps, c)
+			steps = p.advance(steps, c)
 		case !c.seen && (!c.missing || c.shown >= began): // a list has to lack it first
 		case c.shown >= began:
 			again = true
@@ -276,7 +276,7 @@ func (p *pod[K]) look(seen []Container, began, ended tick, dead *graveyard[K]) (
 			if c.ended == 0 {
 				c.ended = ended
 			}
-			steps = p.tell(steps, c)
+			steps = p.advance(steps, c)
 			dead.bury(ref[K]{p.key, id}, grave[K]{at: ended, seen: c.seen, exit: p.exit(c)})
 			delete(p.containers, id)
 		}
@@ -288,7 +288,7 @@ func (p *pod[K]) look(seen []Container, began, ended tick, dead *graveyard[K]) (
 // events come with the next look.
 func (p *pod[K]) report() (steps []step[K]) {
 	for _, c := range p.containers {
-		if c.is == exited && !c.over {
+		if c.is == exited && !c.endReported {
 			steps = append(steps, step[K]{container: c.id, end: p.end(c)})
 		}
 	}
@@ -297,7 +297,7 @@ func (p *pod[K]) report() (steps []step[K]) {
 
 // end returns the end of c, which is passed on now.
 func (p *pod[K]) end(c *container) *end[K] {
-	c.over = true
+	c.endReported = true
 	return &end[K]{exit: p.exit(c), seen: c.seen, at: c.ended}
 }
 
@@ -306,22 +306,22 @@ func sorted[K comparable](steps []step[K]) []step[K] {
 	return steps
 }
 
-// tell appends the steps of c since the last ones. Nobody was told of a container that
+// advance appends the steps of c since the last ones. No reader knows of a container that
 // no answer has shown, so its removal is only the end that its readers expect.
-func (p *pod[K]) tell(steps []step[K], c *container) []step[K] {
-	if c.is == c.told {
+func (p *pod[K]) advance(steps []step[K], c *container) []step[K] {
+	if c.is == c.reported {
 		return steps
 	}
 	var e *end[K]
-	if c.is >= exited && !c.over {
+	if c.is >= exited && !c.endReported {
 		e = p.end(c)
 	}
-	from := c.told
-	c.told = c.is
+	from := c.reported
+	c.reported = c.is
 	switch {
 	case !c.seen:
 		return append(steps, step[K]{container: c.id, end: e})
-	case c.again:
+	case c.returned:
 		return append(steps, step[K]{event: ContainerChanged, container: c.id, end: e})
 	case c.is >= exited && from < exited:
 		steps = append(steps, step[K]{event: ContainerDied, container: c.id, end: e})
@@ -354,7 +354,7 @@ func (p *pod[K]) exit(c *container) Exit[K] {
 		e.Details, e.Known = *n.exit, true
 		e.Source = ExitToldByEvent
 	}
-	if c.dead {
+	if c.exitSeen {
 		e.Source = ExitShown
 	}
 	if e.Details.Name == "" {
@@ -373,7 +373,7 @@ func (p *pod[K]) event(e RuntimeEvent[K], now tick, dead *graveyard[K]) (news bo
 		return false
 	case c == nil && dead.has(ref[K]{p.key, e.Container}):
 		return false
-	case c != nil && c.is >= r && (e.Exit == nil || c.over):
+	case c != nil && c.is >= r && (e.Exit == nil || c.endReported):
 		return false
 	}
 	p.wake()
@@ -406,7 +406,7 @@ func (p *pod[K]) behind(began tick, dead *graveyard[K]) (behind bool, never int)
 		case c == nil && !buried:
 			never++
 		}
-		if n.is = unseen; c == nil || c.over || n.exit == nil {
+		if n.is = unseen; c == nil || c.endReported || n.exit == nil {
 			delete(p.named, id)
 		}
 	}

@@ -115,7 +115,7 @@ func (g *Generator[K, S]) openLog(o ExitOptions[K]) *exitLog[K] {
 	for key := range g.pods.Keys() {
 		r := g.find(key)
 		for _, c := range r.containers {
-			if c.over {
+			if c.endReported {
 				known = append(known, end[K]{exit: r.exit(c), seen: c.seen, at: c.ended})
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"runtime/metrics"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,6 +76,57 @@ func BenchmarkRelist(b *testing.B) {
 			g.Relist(context.Background())
 		}
 	})
+}
+
+// BenchmarkEvent measures an event up to the end of the look that it asks for, while the
+// stream is relied upon. Events of different pods come one after the other. Compare fifty
+// of them with a relist, which without a stream comes every second.
+func BenchmarkEvent(b *testing.B) {
+	b.Run(fmt.Sprintf("pods=%d/impl=restart", nodePods), func(b *testing.B) {
+		rt := &eventedRuntime{quietRuntime: newQuietRuntime(), looked: make(chan struct{}, 1), opened: make(chan struct{})}
+		g := must(pleg.NewGenerator(rt, newCache(), pleg.GeneratorOptions[types.UID]{Stream: rt, RelistPeriod: time.Millisecond}))
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- g.Run(ctx) }()
+		<-rt.opened
+		for !g.Stats().Streaming {
+			time.Sleep(time.Millisecond)
+		}
+		rt.counting.Store(true)
+		next := 0
+		b.ReportAllocs()
+		for b.Loop() {
+			pod := rt.pods[next%nodePods]
+			next++
+			rt.handle(pleg.RuntimeEvent[types.UID]{Pod: pod.ID, Container: pod.Containers[0].ID, Type: pleg.RuntimeEventStarted})
+			<-rt.looked
+		}
+		cancel()
+		<-ended
+	})
+}
+
+// eventedRuntime is a quietRuntime with a stream, whose looks can be waited for.
+type eventedRuntime struct {
+	quietRuntime
+	handle   func(pleg.RuntimeEvent[types.UID])
+	opened   chan struct{}
+	counting atomic.Bool
+	looked   chan struct{}
+}
+
+func (r *eventedRuntime) Events(ctx context.Context, handle func(pleg.RuntimeEvent[types.UID])) error {
+	r.handle = handle
+	close(r.opened)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (r *eventedRuntime) Pod(ctx context.Context, id types.UID) (pleg.Pod[types.UID], *podStatus, error) {
+	if r.counting.Load() {
+		defer func() { r.looked <- struct{}{} }()
+	}
+	return r.quietRuntime.Pod(ctx, id)
 }
 
 // BenchmarkCacheGet measures a look-up by one reader and by two.
