@@ -349,7 +349,7 @@ func (g *Generator[K, S]) lookLate(key K, now time.Time) {
 	r := g.record(key)
 	defer g.count(r)
 	var none S
-	g.lookFailed(r, none, fmt.Errorf("pleg: Pod(%v): no answer within %v: %w", key, g.o.StatusTimeout, context.DeadlineExceeded), f, now)
+	g.lookFailed(r, none, fmt.Errorf("pleg: Pod(%v): no answer within %v: %w", key, g.o.PodTimeout, context.DeadlineExceeded), f, now)
 }
 
 // finishList ends the full list in progress.

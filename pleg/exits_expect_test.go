@@ -130,7 +130,7 @@ func TestExpectedContainersSurviveACrash(t *testing.T) {
 // Events alone end no container, but one that was only named can be expected later.
 func TestExpectAfterItsEvents(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
-		r, exits := w.follow(pleg.ExitOptions[string]{Resume: position(t, `{"full": true}`)})
+		r, exits := w.follow(pleg.ExitOptions[string]{Resume: position(t, `{"baseline": true}`)})
 		s.handle(event("c", pleg.RuntimeEventCreated))
 		s.handle(event("c", pleg.RuntimeEventDeleted))
 		w.pass(100 * time.Millisecond)
@@ -146,7 +146,7 @@ func TestLookBeforeExpectInfersNoExit(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("d")
 		w.relist()
-		r, exits := w.follow(pleg.ExitOptions[string]{Resume: position(t, `{"full": true}`)})
+		r, exits := w.follow(pleg.ExitOptions[string]{Resume: position(t, `{"baseline": true}`)})
 		s.handle(event("c", pleg.RuntimeEventCreated))
 		w.pass(10 * time.Millisecond) // a look has answered without c
 		w.up("c")

@@ -106,7 +106,7 @@ func TestExitInAnOvertakenList(t *testing.T) {
 			w.make(&slowLists{w.rt}, pleg.GeneratorOptions[string]{Stream: s})
 			var o pleg.ExitOptions[string]
 			if resumed {
-				o.Resume = position(t, `{"full": true}`)
+				o.Resume = position(t, `{"baseline": true}`)
 			} else {
 				w.pass(time.Second)
 			}

@@ -195,8 +195,8 @@ func TestForeignPositions(t *testing.T) {
 		{"empty", `{}`, "b:shown 4"},
 		{"of the future", `{"made": "2999-01-01T00:00:00Z"}`, "b:shown 4"},
 		{"of the past", `{"made": "1999-01-01T00:00:00Z"}`, "a:shown 3 b:shown 4"},
-		{"of another node", `{"full": true, "pods": [{"pod": "elsewhere", "live": ["x"], "ended": ["y"]}]}`, "x:inferred a:shown 3 b:shown 4"},
-		{"with an end of the future", `{"full": true, "due": [{"pod": "p", "container": "z", "source": "shown", "known": true, "details": {"code": 9, "finished": "2999-01-01T00:00:00Z"}}]}`, "z:shown 9 a:shown 3 b:shown 4"},
+		{"of another node", `{"baseline": true, "pods": [{"pod": "elsewhere", "live": ["x"], "ended": ["y"]}]}`, "x:inferred a:shown 3 b:shown 4"},
+		{"with an end of the future", `{"baseline": true, "due": [{"pod": "p", "container": "z", "source": "shown", "known": true, "details": {"code": 9, "finished": "2999-01-01T00:00:00Z"}}]}`, "z:shown 9 a:shown 3 b:shown 4"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			setup{}.run(t, func(w *world) {

@@ -19,7 +19,7 @@ type GeneratorOptions[K comparable] struct {
 	RelistThreshold  time.Duration
 	EventedThreshold time.Duration // the same age with a healthy stream; 10m
 	MaxConcurrent    int           // limit of concurrent calls of Pod; 4
-	StatusTimeout    time.Duration // timeout of each of these calls; 10s
+	PodTimeout    time.Duration // timeout of each of these calls; 10s
 	// WaitLimit is how long a GetNewerThan or WaitFor waits before its pod is looked at,
 	// and between further looks. All waiters for a pod share them; 2s.
 	WaitLimit time.Duration
@@ -34,7 +34,7 @@ func (o GeneratorOptions[K]) limits() limits {
 	return limits{
 		period:       o.RelistPeriod,
 		listTimeout:  o.RelistThreshold,
-		lookTimeout:  o.StatusTimeout,
+		lookTimeout:  o.PodTimeout,
 		concurrent:   o.MaxConcurrent,
 		firstRepeat:  min(firstRepeat, o.RelistPeriod),
 		failurePause: backoff.Policy{Initial: o.RelistPeriod, Max: 10 * o.RelistPeriod},
@@ -67,7 +67,7 @@ func (o *GeneratorOptions[K]) durations() []durationOption {
 		{"EventedPeriod", &o.EventedPeriod, 300 * time.Second},
 		{"RelistThreshold", &o.RelistThreshold, 3 * time.Minute},
 		{"EventedThreshold", &o.EventedThreshold, 10 * time.Minute},
-		{"StatusTimeout", &o.StatusTimeout, 10 * time.Second},
+		{"PodTimeout", &o.PodTimeout, 10 * time.Second},
 		{"WaitLimit", &o.WaitLimit, 2 * time.Second},
 	}
 }

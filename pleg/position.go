@@ -12,11 +12,11 @@ import (
 // ExitPosition is the Position of an ExitReader. It encodes to JSON if K does. Its size
 // is proportional to the containers and the pending exits.
 type ExitPosition[K comparable] struct {
-	Made time.Time        `json:"made"`           // when the first of the readers was made
-	Full bool             `json:"full,omitempty"` // the exits from before Made have been left out
-	Due  []Exit[K]        `json:"due,omitempty"`  // pending, in order
-	Lost int              `json:"lost,omitempty"` // dropped before Due
-	Pods []PodPosition[K] `json:"pods,omitempty"` // each pod once
+	Made     time.Time        `json:"made"`               // when the first of the readers was made
+	Baseline bool             `json:"baseline,omitempty"` // the exits from before Made have been left out
+	Due      []Exit[K]        `json:"due,omitempty"`      // pending, in order
+	Lost     int              `json:"lost,omitempty"`     // dropped before Due
+	Pods     []PodPosition[K] `json:"pods,omitempty"`     // each pod once
 }
 
 // PodPosition is the part of a position for one pod.
@@ -134,7 +134,7 @@ func (g *Generator[K, S]) resume(l *exitLog[K], p *ExitPosition[K]) {
 	if p.Made.Before(l.made) && !p.Made.IsZero() {
 		l.made = p.Made
 	}
-	if !p.Full {
+	if !p.Baseline {
 		l.baseline = notListed
 		if g.sched.answered {
 			l.baseline = g.tick()
@@ -183,7 +183,7 @@ func (g *Generator[K, S]) await(pod K, c Container) {
 
 // position returns the position of l.
 func (g *Generator[K, S]) position(l *exitLog[K]) ExitPosition[K] {
-	p := ExitPosition[K]{Made: l.made.Round(0).UTC(), Full: l.baseline != notListed, Due: slices.Clone(l.due), Lost: l.lost}
+	p := ExitPosition[K]{Made: l.made.Round(0).UTC(), Baseline: l.baseline != notListed, Due: slices.Clone(l.due), Lost: l.lost}
 	for key := range g.pods.Keys() {
 		r, x := g.find(key), PodPosition[K]{Pod: key}
 		for id, c := range r.containers {
@@ -199,7 +199,7 @@ func (g *Generator[K, S]) position(l *exitLog[K]) ExitPosition[K] {
 				continue
 			case c.ended == 0 || c.ended > l.baseline:
 			case r.exit(c).Details.Finished.IsZero(): // a look may still tell whether the end is past
-				p.Full = false
+				p.Baseline = false
 				continue
 			case l.past(end[K]{exit: r.exit(c), at: c.ended}):
 				x.Ended = append(x.Ended, id)
