@@ -19,7 +19,7 @@ type GeneratorOptions[K comparable] struct {
 	RelistThreshold  time.Duration
 	EventedThreshold time.Duration // the same age with a healthy stream; 10m
 	MaxConcurrent    int           // limit of concurrent calls of Pod; 4
-	PodTimeout    time.Duration // timeout of each of these calls; 10s
+	PodTimeout       time.Duration // timeout of each of these calls; 10s
 	// WaitLimit is how long a GetNewerThan or WaitFor waits before its pod is looked at,
 	// and between further looks. All waiters for a pod share them; 2s.
 	WaitLimit time.Duration
