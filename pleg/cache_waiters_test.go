@@ -21,9 +21,9 @@ func shows(s pleg.State) func(entry) bool {
 // An exit without an event ends a WaitFor within WaitLimit, whether it happened before
 // the wait or long after its start.
 func TestLostEventEndsWaitFor(t *testing.T) {
-	for _, listless := range []bool{false, true} {
+	{
 		for _, late := range []time.Duration{0, time.Second, 17 * time.Second} {
-			setup{stream: true, listless: listless, faults: plegtest.Faults{Drop: 1}}.run(t, func(w *world) {
+			setup{stream: true, faults: plegtest.Faults{Drop: 1}}.run(t, func(w *world) {
 				w.up("a")
 				w.start()
 				w.pass(10 * time.Second)
@@ -52,7 +52,7 @@ func TestLostEventEndsWaitFor(t *testing.T) {
 func TestLongWaitsCostOneLookPerLimit(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		setup{stream: true}.run(t, func(w *world) {
-			rt := &podless{recorder: w.rt}
+			rt := &counting{recorder: w.rt}
 			w.replace(rt, true)
 			w.up("a")
 			w.start()
@@ -82,19 +82,19 @@ func TestLongWaitsCostOneLookPerLimit(t *testing.T) {
 	}
 }
 
-// podless counts, and may fail, the looks at single pods.
-type podless struct {
+// counting counts, and may fail, the looks at single pods.
+type counting struct {
 	*recorder
 	fails atomic.Bool
 	looks atomic.Int64
 }
 
-func (p *podless) Status(ctx context.Context, id string) (*plegtest.Status, time.Time, error) {
-	p.looks.Add(1)
-	if p.fails.Load() {
-		return nil, time.Time{}, errors.New("no pod today")
+func (c *counting) Pod(ctx context.Context, id string) (pleg.Pod[string], *plegtest.Status, error) {
+	c.looks.Add(1)
+	if c.fails.Load() {
+		return pleg.Pod[string]{}, nil, errors.New("no pod today")
 	}
-	return p.recorder.Status(ctx, id)
+	return c.recorder.Pod(ctx, id)
 }
 
 // A wait for a future time does not delay the look for another wait for the same pod.
@@ -106,7 +106,7 @@ func TestFutureWaitDelaysNoOtherWait(t *testing.T) {
 		w.all.Go(func() { w.cache.GetNewerThan(w.ctx, "p", time.Now().Add(time.Hour)) })
 		w.pass(1500 * time.Millisecond)
 		begin := time.Now()
-		if _, err := w.rt.Wait(w.ctx, w.cache, "p", 2*time.Second); err != nil {
+		if _, err := w.wait("p", 2*time.Second); err != nil {
 			t.Fatal(err)
 		}
 		equal(t, "lasted", time.Since(begin), 2*time.Second)
@@ -114,11 +114,11 @@ func TestFutureWaitDelaysNoOtherWait(t *testing.T) {
 }
 
 // A wait for a pod without changes, or for a missing pod, is ended by a relist of that
-// pod. It costs no full list if single pods can be listed. (kubernetes#124704: a wait
+// pod. It costs no full list. (kubernetes#124704: a wait
 // without an event never ended)
 func TestWaitWithoutEventEndsByRelist(t *testing.T) {
-	for _, listless := range []bool{false, true} {
-		setup{stream: true, listless: listless}.run(t, func(w *world) {
+	{
+		setup{stream: true}.run(t, func(w *world) {
 			w.up("a")
 			w.start()
 			w.pass(10 * time.Second)
@@ -126,14 +126,14 @@ func TestWaitWithoutEventEndsByRelist(t *testing.T) {
 			for _, id := range []string{"p", "nobody"} {
 				begin := time.Now()
 				w.pass(time.Millisecond)
-				e, err := w.rt.Wait(w.ctx, w.cache, id, 2*time.Second)
+				e, err := w.wait(id, 2*time.Second)
 				if err != nil || !e.Modified.After(begin) || e.Present != (id == "p") {
 					t.Errorf("a wait for %s: %+v, %v", id, e, err)
 				}
 				equal(t, "lasted", time.Since(begin), 2*time.Second+time.Millisecond)
 			}
 			later, _ := w.calls()
-			equal(t, "lists", later-lists, map[bool]int{false: 0, true: 2}[listless])
+			equal(t, "lists", later-lists, 0)
 		})
 	}
 }

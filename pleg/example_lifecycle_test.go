@@ -91,7 +91,7 @@ func (s *supervisor) begin(ctx context.Context) error {
 			return entry.Err
 		}
 		there := false
-		for _, c := range entry.Status.Containers() {
+		for _, c := range containersIn(entry.Status) {
 			switch {
 			case c.Attempt+1 != run:
 			case c.State == pleg.StateCreated:
@@ -108,6 +108,14 @@ func (s *supervisor) begin(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// containersIn returns the containers of a pod, none if it is absent.
+func containersIn(s *plegtest.Status) []pleg.Container {
+	if s == nil {
+		return nil
+	}
+	return s.Listed
 }
 
 // exited decides on an exit.
@@ -162,15 +170,15 @@ func (s *supervisor) saveState() error {
 }
 
 // newSupervisor returns a supervisor of the pods that continues from a saved state.
-func newSupervisor(c clock.WithTicker, rt pleg.Runtime[string, *plegtest.Status], stream pleg.Streamer[string, *plegtest.Status], saved state, pods ...string) (*supervisor, error) {
+func newSupervisor(c clock.WithTicker, rt pleg.Runtime[string, *plegtest.Status], stream pleg.Streamer[string], saved state, pods ...string) (*supervisor, error) {
 	s := &supervisor{pods: pods, clock: c, restarter: saved.Restarter, made: map[string]pleg.Container{}}
 	s.policy.RestartPolicy = backoff.RestartPolicyOnFailure
 	s.cache = statuscache.New[string](statuscache.Options[*plegtest.Status]{Clock: c})
 	var err error
-	if s.gen, err = pleg.NewGenerator(rt, stream, s.cache, pleg.GeneratorOptions{}); err != nil {
+	if s.gen, err = pleg.NewGenerator(rt, s.cache, pleg.GeneratorOptions[string]{Stream: stream}); err != nil {
 		return nil, err
 	}
-	s.exits, err = s.gen.ExitReader(pleg.ExitOptions[string]{Resume: saved.Position}) // before the first relist
+	s.exits, err = s.gen.ExitReader(pleg.ExitOptions[string]{Resume: saved.Position}) // before the first list
 	return s, err
 }
 
@@ -244,8 +252,8 @@ func Example_lifecycle() {
 		fmt.Println(err)
 	}
 	// Output:
-	// 5s: web-1 (relist): exit code 1 (Error) under restartPolicy OnFailure: restarted after 10s (failure 1 in a row)
-	// 20s: web-2 (relist): exit code 1 (Error) under restartPolicy OnFailure: restarted after 20s (failure 2 in a row)
+	// 5s: web-1 (shown): exit code 1 (Error) under restartPolicy OnFailure: restarted after 10s (failure 1 in a row)
+	// 20s: web-2 (shown): exit code 1 (Error) under restartPolicy OnFailure: restarted after 20s (failure 2 in a row)
 	// 45s: web-3 (inferred): exit code 137 (ContainerStatusUnknown) under restartPolicy OnFailure: restarted after 40s (failure 3 in a row)
-	// 1m30s: web-4 (relist): exit code 0 (Completed) under restartPolicy OnFailure: not restarted
+	// 1m30s: web-4 (shown): exit code 0 (Completed) under restartPolicy OnFailure: not restarted
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/restartkit/restart/pleg"
@@ -11,65 +12,80 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// A node is a Runtime with one container per pod.
-type node map[string]pleg.State
-
-func (n node) Pods(context.Context) ([]pleg.Pod[string], error) {
-	var pods []pleg.Pod[string]
-	for pod, state := range n {
-		pods = append(pods, pleg.Pod[string]{ID: pod, Containers: []pleg.Container{{ID: pod + "/app", State: state}}})
-	}
-	return pods, nil
+// A node is a Runtime of pods with one container each.
+type node struct {
+	mu   sync.Mutex
+	pods map[string]pleg.Container
 }
 
-func (n node) Status(_ context.Context, pod string) (string, time.Time, error) {
-	state, ok := n[pod]
+// set changes the container of a pod.
+func (n *node) set(pod string, c pleg.Container) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.pods[pod] = c
+}
+
+func (n *node) Pods(context.Context) ([]pleg.Pod[string], error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var list []pleg.Pod[string]
+	for id, c := range n.pods {
+		list = append(list, pleg.Pod[string]{ID: id, Containers: []pleg.Container{c}})
+	}
+	return list, nil
+}
+
+func (n *node) Pod(_ context.Context, id string) (pleg.Pod[string], string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c, ok := n.pods[id]
 	if !ok {
-		return "", time.Time{}, pleg.ErrNotFound
+		return pleg.Pod[string]{}, "", pleg.ErrNotFound
 	}
-	return fmt.Sprint("app is ", state), time.Time{}, nil
+	return pleg.Pod[string]{ID: id, Containers: []pleg.Container{c}}, fmt.Sprint("app is ", c.State), nil
 }
 
-// A Generator fills a cache with the status of every pod and reports changes. Here
-// Relist requests each relist; usually Run makes them.
+// The reader of exits is made before Run starts, so that it misses no exit. By then the
+// cache has the status of the pod.
 func Example() {
-	ctx := context.Background()
-	n := node{"web-0": pleg.StateRunning}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	n := &node{pods: map[string]pleg.Container{"web-0": {ID: "app-1", State: pleg.StateRunning}}}
 	cache := statuscache.New[string](statuscache.Options[string]{})
 	defer cache.Close()
-	gen, err := pleg.NewGenerator(n, nil, cache, pleg.GeneratorOptions{})
+	gen, err := pleg.NewGenerator(n, cache, pleg.GeneratorOptions[string]{RelistPeriod: 10 * time.Millisecond})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	if err := gen.Relist(ctx); err != nil {
+	exits, err := gen.ExitReader(pleg.ExitOptions[string]{})
+	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for e := range gen.Events(ctx) {
-		fmt.Printf("%s of %s: %s\n", e.Type, e.Pod, cache.Get(e.Pod).Status)
-		if e.Type == pleg.ContainerDied {
-			break
-		}
-		n["web-0"] = pleg.StateExited
-		if err := gen.Relist(ctx); err != nil {
-			fmt.Println(err)
-			return
-		}
+	defer exits.Close()
+
+	// The container may end at any time, here before Run has looked for the first time.
+	n.set("web-0", pleg.Container{ID: "app-1", State: pleg.StateExited, Exit: &pleg.ExitDetails{Code: 3, Finished: time.Now()}})
+	go gen.Run(ctx)
+	e, err := exits.Next(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
+	fmt.Printf("%s of %s: exit code %d; %s\n", e.Container, e.Pod, e.Details.Code, cache.Get(e.Pod).Status)
 	// Output:
-	// PodSync of web-0: app is running
-	// ContainerDied of web-0: app is exited
+	// app-1 of web-0: exit code 3; app is exited
 }
 
-// Run does the work in a goroutine and ends with its context. The pods are those of a
-// fake runtime.
+// Events are the changes of pods, exits included. Run does the work in a goroutine and
+// ends with its context. The pods are those of a fake runtime.
 func ExampleGenerator() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	rt := plegtest.New[string](1, plegtest.Faults{})
 	cache := statuscache.New[string](statuscache.Options[*plegtest.Status]{})
-	gen, err := pleg.NewGenerator(rt, rt, cache, pleg.GeneratorOptions{RelistPeriod: 10 * time.Millisecond})
+	gen, err := pleg.NewGenerator(rt, cache, pleg.GeneratorOptions[string]{Stream: rt, RelistPeriod: 10 * time.Millisecond})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -104,7 +120,7 @@ func ExampleExitReader() {
 	rt := plegtest.New[string](1, plegtest.Faults{})
 	newReader := func(o pleg.ExitOptions[string]) (*pleg.ExitReader[string], *pleg.Generator[string, *plegtest.Status]) {
 		cache := statuscache.New[string](statuscache.Options[*plegtest.Status]{})
-		gen, err := pleg.NewGenerator(rt, nil, cache, pleg.GeneratorOptions{})
+		gen, err := pleg.NewGenerator(rt, cache, pleg.GeneratorOptions[string]{})
 		if err != nil {
 			panic(err)
 		}

@@ -28,7 +28,7 @@ func TestExpectedExitIsYielded(t *testing.T) {
 			relist(w)
 			w.rt.ExitCode("p", "a", 3)
 			relist(w)
-		}, "a:relist 3"},
+		}, "a:shown 3"},
 		{"it is expected late", func(w *world, r *pleg.ExitReader[string]) {
 			w.up("a")
 			relist(w)
@@ -51,7 +51,7 @@ func TestExpectedExitIsYielded(t *testing.T) {
 			w.rt.Remove("p", "a")
 			relist(w)
 			r.Expect("p", pleg.Container{ID: "a"})
-		}, "a:relist 3"},
+		}, "a:shown 3"},
 		{"it is there, and the reader waits", func(w *world, r *pleg.ExitReader[string]) {
 			w.up("a")
 			r.Expect("p", pleg.Container{ID: "a"})
@@ -62,7 +62,7 @@ func TestExpectedExitIsYielded(t *testing.T) {
 			r.Expect("p", pleg.Container{ID: "a"})
 			w.rt.ExitWith("p", "a", pleg.ExitDetails{Code: 3, Finished: time.Now().Add(-time.Hour)})
 			relist(w)
-		}, "a:relist 3"},
+		}, "a:shown 3"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			setup{}.run(t, func(w *world) {
@@ -91,7 +91,7 @@ func TestEarlierListInfersNoExpectedExit(t *testing.T) {
 		equal(t, "exits", exits(), "")
 		w.rt.ExitCode("p", "a", 3)
 		w.pass(3 * time.Minute)
-		equal(t, "exits", exits(), "a:relist 3")
+		equal(t, "exits", exits(), "a:shown 3")
 	})
 }
 
@@ -116,13 +116,46 @@ func TestExpectedContainersSurviveACrash(t *testing.T) {
 		*w = *w.again()
 		r, exits := w.follow(pleg.ExitOptions[string]{Resume: place})
 		w.gen.Relist(w.ctx)
-		equal(t, "exits", exits(), "ends:relist 3 goes:inferred")
+		equal(t, "exits", exits(), "goes:inferred ends:shown 3")
 		place = stored(t, r.Position())
 		w.rt.ExitCode("p", "stays", 4)
 
 		*w = *w.again()
 		_, exits = w.follow(pleg.ExitOptions[string]{Resume: place})
 		w.gen.Relist(w.ctx)
-		equal(t, "exits", exits(), "stays:relist 4")
+		equal(t, "exits", exits(), "stays:shown 4")
+	})
+}
+
+// Events alone end no container, but one that was only named can be expected later.
+func TestExpectAfterItsEvents(t *testing.T) {
+	scripted(t, func(w *world, s *script) {
+		r, exits := w.follow(pleg.ExitOptions[string]{Resume: position(t, `{"baseline": true}`)})
+		s.handle(event("c", pleg.RuntimeEventCreated))
+		s.handle(event("c", pleg.RuntimeEventDeleted))
+		w.pass(100 * time.Millisecond)
+		equal(t, "exits", exits(), "")
+		r.Expect("p", pleg.Container{ID: "c", Name: "main", Attempt: 3})
+		w.pass(10 * time.Minute)
+		equal(t, "exits", exits(), "c:inferred")
+	})
+}
+
+// A look that began before a container was expected says nothing about it.
+func TestLookBeforeExpectInfersNoExit(t *testing.T) {
+	scripted(t, func(w *world, s *script) {
+		w.up("d")
+		w.relist()
+		r, exits := w.follow(pleg.ExitOptions[string]{Resume: position(t, `{"baseline": true}`)})
+		s.handle(event("c", pleg.RuntimeEventCreated))
+		w.pass(10 * time.Millisecond) // a look has answered without c
+		w.up("c")
+		r.Expect("p", pleg.Container{ID: "c", Name: "main", Attempt: 3})
+		place := stored(t, r.Position())
+		w.rt.ExitCode("p", "c", 7)
+		w.pass(10 * time.Minute)
+		equal(t, "exits", exits(), "c:shown 7")
+		_, exits = w.follow(pleg.ExitOptions[string]{Resume: place})
+		equal(t, "exits of the next reader", exits(), "c:shown 7")
 	})
 }

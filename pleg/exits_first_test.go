@@ -10,22 +10,22 @@ import (
 )
 
 // A reader yields exits after its creation, even if the first list shows them. An exit
-// without Finished counts as such.
+// without Finished counts as earlier.
 func TestFirstListReportsExitsSinceReaderCreation(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		finished func(made time.Time) time.Time
 		exits    string
 	}{
-		{"after", func(made time.Time) time.Time { return made.Add(time.Millisecond) }, "a:relist 7"},
-		{"at once", func(made time.Time) time.Time { return made }, "a:relist 7"},
+		{"after", func(made time.Time) time.Time { return made.Add(time.Millisecond) }, "a:shown 7"},
+		{"at once", func(made time.Time) time.Time { return made }, "a:shown 7"},
 		{"a moment before", func(made time.Time) time.Time { return made.Add(-1) }, ""},
 		{"an hour before", func(made time.Time) time.Time { return made.Add(-time.Hour) }, ""},
 		{"years before", func(made time.Time) time.Time { return time.Unix(1, 1) }, ""},
-		{"in the same second, in seconds", func(made time.Time) time.Time { return made.Truncate(time.Second) }, "a:relist 7"},
+		{"in the same second, in seconds", func(made time.Time) time.Time { return made.Truncate(time.Second) }, "a:shown 7"},
 		{"in the second before, in seconds", func(made time.Time) time.Time { return made.Truncate(time.Second).Add(-time.Second) }, ""},
-		{"ahead of the clock", func(made time.Time) time.Time { return made.Add(time.Hour) }, "a:relist 7"},
-		{"without a time", func(time.Time) time.Time { return time.Time{} }, "a:relist 7"},
+		{"ahead of the clock", func(made time.Time) time.Time { return made.Add(time.Hour) }, "a:shown 7"},
+		{"without a time", func(time.Time) time.Time { return time.Time{} }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			setup{}.run(t, func(w *world) {
@@ -37,7 +37,7 @@ func TestFirstListReportsExitsSinceReaderCreation(t *testing.T) {
 				w.pass(time.Minute)
 				w.gen.Relist(w.ctx)
 				equal(t, "exits", exits(), tt.exits)
-				equal(t, "exits with those of before", all(), "a:relist 7")
+				equal(t, "exits with those of before", all(), "a:shown 7")
 				w.rt.Remove("p", "a")
 				w.gen.Relist(w.ctx)
 				w.gen.Relist(w.ctx)
@@ -61,20 +61,7 @@ func TestOnlyFirstListShowsEarlierExits(t *testing.T) {
 		w.rt.ExitWith("p", "b", long)
 		w.pass(time.Second)
 		w.gen.Relist(w.ctx)
-		equal(t, "exits", exits(), "a:relist 7 b:relist 7")
-	})
-	setup{}.run(t, func(w *world) { // one pod is looked at again before the first list has ended
-		rt := &slowLists{recorder: w.rt}
-		w.replace(rt, false)
-		w.up("a")
-		_, exits := w.follow(pleg.ExitOptions[string]{})
-		w.start()
-		w.gen.RequestRelist("p")
-		w.pass(time.Second)
-		w.rt.ExitWith("p", "a", pleg.ExitDetails{Code: 7, Finished: time.Now().Add(-time.Hour)})
-		w.gen.RequestRelist("p")
-		w.pass(time.Second)
-		equal(t, "exits", exits(), "a:relist 7")
+		equal(t, "exits", exits(), "a:shown 7 b:shown 7")
 	})
 }
 
@@ -87,49 +74,71 @@ func (s *slowLists) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
 	return list, err
 }
 
-// Events during the first list report exits, except of containers gone by then that
-// ended before the reader's creation.
-func TestEventsBeforeFirstListReportExits(t *testing.T) {
+// Looks at single pods wait for the first list, so that an event during it cannot make a
+// container look new. What ends meanwhile is reported.
+func TestEventsBeforeTheFirstListWaitForIt(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		s := &script{recorder: w.rt}
-		gen, err := pleg.NewGenerator[string, *plegtest.Status](&slowLists{w.rt}, s, w.cache, pleg.GeneratorOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.gen = gen
-		w.pass(1500 * time.Millisecond)
-		old := &plegtest.Status{
-			Listed: []pleg.Container{{ID: "old", State: pleg.StateExited}},
-			Ended:  map[string]pleg.ExitDetails{"old": {Code: 1, Finished: time.Now().Add(-1)}},
-		}
+		w.make(&slowLists{w.rt}, pleg.GeneratorOptions[string]{Stream: s})
 		w.up("was")
 		w.rt.Exit("p", "was")
-		w.pass(time.Millisecond)
+		w.pass(1500 * time.Millisecond)
+		w.up("a")
 		_, exits := w.follow(pleg.ExitOptions[string]{})
 		w.start()
 		w.pass(time.Second)
-		s.handle(event("old", pleg.RuntimeEventStopped, time.Now(), old)) // these two are replayed
-		s.handle(event("was", pleg.RuntimeEventStopped, time.Now(), nil))
-		w.up("a")
-		s.handle(event("a", pleg.RuntimeEventStarted, time.Now(), w.rt.Truth()["p"]))
-		w.pass(0) // so that no look finds the exit before its event
 		w.rt.ExitCode("p", "a", 7)
-		s.handle(event("a", pleg.RuntimeEventStopped, time.Now(), w.rt.Truth()["p"]))
+		s.handle(event("was", pleg.RuntimeEventStopped)) // replayed
+		s.handle(event("a", pleg.RuntimeEventStopped))
+		w.pass(time.Second)
+		equal(t, "looks before the list", w.count("Pod"), 0)
 		w.pass(2 * time.Minute)
-		equal(t, "exits", exits(), "a:event 7")
+		equal(t, "exits", exits(), "a:shown 7")
 	})
+}
+
+// The list shows a container exited, and an event tells of its removal while the list is
+// under way. The answer counts, although the look after it does not show the container.
+func TestExitInAnOvertakenList(t *testing.T) {
+	for _, resumed := range []bool{true, false} {
+		setup{}.run(t, func(w *world) {
+			s := &script{recorder: w.rt}
+			w.make(&slowLists{w.rt}, pleg.GeneratorOptions[string]{Stream: s})
+			var o pleg.ExitOptions[string]
+			if resumed {
+				o.Resume = position(t, `{"baseline": true}`)
+			} else {
+				w.pass(time.Second)
+			}
+			_, exits := w.follow(o)
+			w.pass(100 * time.Millisecond)
+			w.up("d")
+			w.up("c")
+			w.rt.ExitCode("p", "c", 7)
+			w.start()
+			w.pass(100 * time.Millisecond)
+			w.rt.Remove("p", "c")
+			s.handle(event("c", pleg.RuntimeEventDeleted))
+			w.pass(10 * time.Minute)
+			equal(t, "exits", exits(), "c:shown 7")
+		})
+	}
 }
 
 // Readers of exits learn of containers from the answer to a cancelled call.
 func TestAnswerToCancelledCallShowsContainers(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.replace(&lateAnswers{recorder: w.rt}, false)
-		w.up("a")
 		_, exits := w.follow(pleg.ExitOptions[string]{})
+		w.relist()
+		w.up("a")
+		ctx, cancel := context.WithCancel(w.ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- w.gen.Run(ctx) }()
 		w.gen.RequestRelist("p")
-		if err := w.gen.Relist(w.ctx); err == nil {
-			t.Fatal("the list has not failed")
-		}
+		w.pass(time.Millisecond)
+		cancel() // the look answers now
+		<-ended
 		w.rt.Remove("p", "a")
 		w.start()
 		w.pass(time.Minute)
@@ -137,22 +146,13 @@ func TestAnswerToCancelledCallShowsContainers(t *testing.T) {
 	})
 }
 
-// lateAnswers is a runtime that fails the first list and answers the first call of Pod
-// once it is cancelled.
+// lateAnswers is a runtime whose first look answers once it is cancelled.
 type lateAnswers struct {
 	*recorder
-	listed, looked bool
+	looked bool
 }
 
-func (l *lateAnswers) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
-	if !l.listed {
-		l.listed = true
-		return nil, plegtest.ErrInjected
-	}
-	return l.recorder.Pods(ctx)
-}
-
-func (l *lateAnswers) Pod(ctx context.Context, id string) (pleg.Pod[string], error) {
+func (l *lateAnswers) Pod(ctx context.Context, id string) (pleg.Pod[string], *plegtest.Status, error) {
 	if !l.looked {
 		l.looked = true
 		<-ctx.Done()

@@ -1,10 +1,10 @@
 package pleg_test
 
 import (
-	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,11 +14,10 @@ import (
 
 	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/pleg/plegtest"
-	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // follow makes a reader of exits. The function it returns takes the pending exits, as
-// in "a:event 3 b:inferred c:relist ?", where ? is an unknown code.
+// in "a:shown 3 b:inferred c:shown ?", where ? is an unknown code.
 func (w *world) follow(o pleg.ExitOptions[string]) (*pleg.ExitReader[string], func() string) {
 	w.Helper()
 	r, err := w.gen.ExitReader(o)
@@ -49,14 +48,28 @@ func taken(r *pleg.ExitReader[string]) string {
 	return strings.TrimSpace(b.String())
 }
 
+// failing is what a test and a world share.
+type failing interface {
+	Helper()
+	Errorf(string, ...any)
+	Fatal(...any)
+}
+
 // stored takes a position to JSON and back.
 func stored(t failing, p pleg.ExitPosition[string]) *pleg.ExitPosition[string] {
 	t.Helper()
 	back := position(t, string(marshal(t, p)))
-	if diff := cmp.Diff(p, *back); diff != "" {
+	if diff := cmp.Diff(sortedPods(p), sortedPods(*back)); diff != "" {
 		t.Errorf("a position is another one when it comes back from JSON:\n%s", diff)
 	}
 	return back
+}
+
+// sortedPods returns p with its pods in order.
+func sortedPods(p pleg.ExitPosition[string]) pleg.ExitPosition[string] {
+	p.Pods = slices.Clone(p.Pods)
+	slices.SortFunc(p.Pods, func(a, b pleg.PodPosition[string]) int { return strings.Compare(a.Pod, b.Pod) })
+	return p
 }
 
 func marshal(t failing, p pleg.ExitPosition[string]) []byte {
@@ -93,7 +106,7 @@ func TestExitsAreYieldedOnce(t *testing.T) {
 		{"seen by a relist, with its code", []step{
 			{func(w *world) { w.up("a"); relist(w) }, ""},
 			{func(w *world) { w.rt.ExitCode("p", "a", 3) }, ""},
-			{relist, "a:relist 3"},
+			{relist, "a:shown 3"},
 			{relist, ""},
 			{func(w *world) { w.rt.Remove("p", "a"); relist(w) }, ""},
 			{func(w *world) { relist(w); relist(w) }, ""},
@@ -110,11 +123,11 @@ func TestExitsAreYieldedOnce(t *testing.T) {
 		}},
 		{"begun and over between two looks", []step{
 			{relist, ""},
-			{func(w *world) { w.up("a"); w.rt.ExitCode("p", "a", 2); relist(w) }, "a:relist 2"},
+			{func(w *world) { w.up("a"); w.rt.ExitCode("p", "a", 2); relist(w) }, "a:shown 2"},
 		}},
 		{"over when the Generator looked first, but not when the reader was made", []step{
-			{func(w *world) { w.up("a"); w.rt.Exit("p", "a"); w.up("b"); relist(w) }, "a:relist 0"},
-			{func(w *world) { w.rt.Exit("p", "b"); relist(w) }, "b:relist 0"},
+			{func(w *world) { w.up("a"); w.rt.Exit("p", "a"); w.up("b"); relist(w) }, "a:shown 0"},
+			{func(w *world) { w.rt.Exit("p", "b"); relist(w) }, "b:shown 0"},
 			{func(w *world) { w.rt.Remove("p", "a"); relist(w) }, ""},
 		}},
 		{"several at once, in the order in which they finished", []step{
@@ -126,7 +139,7 @@ func TestExitsAreYieldedOnce(t *testing.T) {
 				w.rt.ExitCode("p", "b", 3)
 				w.rt.ExitWith("p", "d", pleg.ExitDetails{Code: 4})
 				relist(w)
-			}, "d:relist 4 c:relist 1 a:relist 2 b:relist 3"},
+			}, "d:shown 4 c:shown 1 a:shown 2 b:shown 3"},
 		}},
 		{"while the runtime is down", []step{
 			{func(w *world) { w.up("a"); relist(w) }, ""},
@@ -136,25 +149,23 @@ func TestExitsAreYieldedOnce(t *testing.T) {
 				w.rt.ExitCode("p", "a", 9)
 				relist(w)
 			}, ""},
-			{func(w *world) { w.pass(time.Second); relist(w) }, "a:relist 9"},
+			{func(w *world) { w.pass(time.Second); relist(w) }, "a:shown 9"},
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			for _, listless := range []bool{false, true} {
-				setup{listless: listless}.run(t, func(w *world) {
-					_, exits := w.follow(pleg.ExitOptions[string]{})
-					for i, s := range tt.steps {
-						s.do(w)
-						equal(t, fmt.Sprintf("exits at t%d", i), exits(), s.exits)
-						w.pass(time.Second)
-					}
-				})
-			}
+			setup{}.run(t, func(w *world) {
+				_, exits := w.follow(pleg.ExitOptions[string]{})
+				for i, s := range tt.steps {
+					s.do(w)
+					equal(t, fmt.Sprintf("exits at t%d", i), exits(), s.exits)
+					w.pass(time.Second)
+				}
+			})
 		})
 	}
 }
 
-// Exits come from events, and repeated or replayed events repeat none.
+// Repeated and replayed events repeat no exit.
 func TestEventsReportExitsOnce(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{Replay: 1, Duplicate: 1}}.run(t, func(w *world) {
 		_, exits := w.follow(pleg.ExitOptions[string]{})
@@ -165,7 +176,7 @@ func TestEventsReportExitsOnce(t *testing.T) {
 		w.pass(5 * time.Second)
 		w.rt.ExitCode("p", "a", 3)
 		w.pass(5 * time.Second)
-		equal(t, "exits", exits(), "a:event 3")
+		equal(t, "exits", exits(), "a:shown 3")
 		w.rt.Remove("p", "a")
 		w.rt.ExitCode("p", "b", 4)
 		w.rt.Remove("p", "b")
@@ -179,70 +190,120 @@ func TestEventsReportExitsOnce(t *testing.T) {
 	})
 }
 
-// The exit of a container seen only in events is reported once a later look does not
-// show the container, with the details from the events.
-func TestExitsOfContainersSeenOnlyInEvents(t *testing.T) {
-	at := func(w *world, container string, kind pleg.RuntimeEventType, shows *plegtest.Status) pleg.RuntimeEvent[string, *plegtest.Status] {
-		return event(container, kind, time.Now(), shows)
-	}
-	over := &plegtest.Status{
-		Listed: []pleg.Container{{ID: "x", State: pleg.StateExited}, {ID: "z", State: pleg.StateExited}},
-		Ended:  map[string]pleg.ExitDetails{"z": {Code: 7}},
-	}
+// An event's exit is used for a container that an answer has shown alive or a reader
+// expects, and that an answer shows ended without its exit or no longer shows. A later
+// answer that shows the container alive proves it wrong.
+func TestExitOfAnEventIsUsedAtLast(t *testing.T) {
+	told := event("a", pleg.RuntimeEventStopped)
+	told.Exit = &pleg.ExitDetails{Code: 7}
 	for _, tt := range []struct {
-		name   string
-		events func(w *world) []pleg.RuntimeEvent[string, *plegtest.Status]
-		exits  string
+		name  string
+		do    func(w *world, s *script, r *pleg.ExitReader[string])
+		exits string
 	}{
-		{"created", func(w *world) []pleg.RuntimeEvent[string, *plegtest.Status] {
-			return []pleg.RuntimeEvent[string, *plegtest.Status]{at(w, "z", pleg.RuntimeEventCreated, nil)}
-		}, "z:inferred"},
-		{"stopped", func(w *world) []pleg.RuntimeEvent[string, *plegtest.Status] {
-			return []pleg.RuntimeEvent[string, *plegtest.Status]{at(w, "z", pleg.RuntimeEventStopped, nil)}
-		}, "z:event ?"},
-		{"stopped, and carries how", func(w *world) []pleg.RuntimeEvent[string, *plegtest.Status] {
-			return []pleg.RuntimeEvent[string, *plegtest.Status]{at(w, "z", pleg.RuntimeEventStopped, over)}
-		}, "x:event ? z:event 7"},
-		{"deleted first, then how it stopped", func(w *world) []pleg.RuntimeEvent[string, *plegtest.Status] {
-			return []pleg.RuntimeEvent[string, *plegtest.Status]{at(w, "z", pleg.RuntimeEventDeleted, nil), at(w, "z", pleg.RuntimeEventStopped, over)}
-		}, "x:event ? z:event 7"},
-		{"without a stamp", func(w *world) []pleg.RuntimeEvent[string, *plegtest.Status] {
-			return []pleg.RuntimeEvent[string, *plegtest.Status]{event("z", pleg.RuntimeEventStopped, time.Time{}, over)}
-		}, "x:event ? z:event 7"},
+		{"a live container that is gone", func(w *world, s *script, _ *pleg.ExitReader[string]) {
+			w.up("a")
+			w.relist()
+			w.rt.Exit("p", "a")
+			w.rt.Remove("p", "a")
+			s.handle(told)
+		}, "a:event 7"},
+		{"an expected one that is gone", func(w *world, s *script, r *pleg.ExitReader[string]) {
+			r.Expect("p", pleg.Container{ID: "a"})
+			s.handle(told)
+			w.pass(time.Second)
+			w.relist()
+		}, "a:event 7"},
+		{"one that the answer shows without its exit", func(w *world, s *script, _ *pleg.ExitReader[string]) {
+			w.up("a")
+			w.relist()
+			w.rt.ExitWith("p", "a", pleg.ExitDetails{Code: 3})
+			s.handle(told)
+		}, "a:shown 3"},
+		{"an unknown one", func(w *world, s *script, _ *pleg.ExitReader[string]) {
+			s.handle(told)
+		}, ""},
+		{"one that a later answer shows alive", func(w *world, s *script, _ *pleg.ExitReader[string]) {
+			w.up("a")
+			w.relist()
+			s.handle(told)
+			w.pass(time.Second)
+			w.rt.Remove("p", "a")
+			w.relist()
+		}, "a:inferred"},
+		{"one that has been reported", func(w *world, s *script, _ *pleg.ExitReader[string]) {
+			w.up("a")
+			w.relist()
+			w.rt.ExitCode("p", "a", 3)
+			w.relist()
+			s.handle(told)
+			w.rt.Remove("p", "a")
+			w.relist()
+			s.handle(told)
+		}, "a:shown 3"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			slowCalls.scripted(t, func(w *world, s *script) { // so that no look ends between two events
-				w.up("a")
-				w.gen.Relist(w.ctx)
-				_, exits := w.follow(pleg.ExitOptions[string]{})
-				for range 3 {
-					for _, e := range tt.events(w) {
-						s.handle(e)
-					}
-					w.pass(10 * time.Second)
-				}
+			scripted(t, func(w *world, s *script) {
+				r, exits := w.follow(pleg.ExitOptions[string]{})
+				w.rt.Create("p", "keep")
+				w.relist()
+				tt.do(w, s, r)
+				w.pass(10 * time.Minute)
 				equal(t, "exits", exits(), tt.exits)
-				w.gen.Relist(w.ctx)
-				w.pass(time.Second)
-				w.gen.Relist(w.ctx) // everything is forgotten
-				for _, e := range tt.events(w) {
-					s.handle(e)
-				}
-				w.pass(10 * time.Second)
-				equal(t, "exits after late events", exits(), "")
+				equal(t, "what is named", w.gen.Stats().Retained <= 1, true)
 			})
 		})
 	}
+	setup{}.run(t, func(w *world) { // a runtime without exits
+		l := newListing(w)
+		x := &script{recorder: w.rt}
+		w.make(l, pleg.GeneratorOptions[string]{Stream: x})
+		l.list = []pleg.Pod[string]{pod("p", pleg.Container{ID: "a", State: pleg.StateRunning, Name: "main", Attempt: 2})}
+		r, _ := w.follow(pleg.ExitOptions[string]{})
+		w.start()
+		w.pass(10 * time.Second)
+		l.list = []pleg.Pod[string]{pod("p", pleg.Container{ID: "a", State: pleg.StateExited, Name: "main", Attempt: 2})}
+		x.handle(told)
+		w.pass(time.Second)
+		want := pleg.Exit[string]{Pod: "p", Container: "a", Source: pleg.ExitShown, Known: true, Details: pleg.ExitDetails{Name: "main", Attempt: 2, Code: 7}}
+		if e, ok := r.TryNext(); !ok || e != want {
+			t.Errorf("%+v, want %+v", e, want)
+		}
+	})
+}
+
+// What a full list shows comes with the next look, or after the second failure.
+func TestFailingLooksHoldBackNoExit(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		rt := &fickle{recorder: w.rt}
+		w.replace(rt, false)
+		w.up("a")
+		w.up("b")
+		_, exits := w.follow(pleg.ExitOptions[string]{})
+		w.start()
+		w.pass(500 * time.Millisecond)
+		rt.fail(errors.New("no status today"))
+		w.rt.ExitCode("p", "a", 3)
+		w.rt.Remove("p", "b")
+		w.pass(time.Second)
+		equal(t, "exits after one failure", exits(), "")
+		w.pass(time.Second)
+		equal(t, "exits after two", exits(), "a:shown 3") // b needs a second answer
+		w.rt.Remove("p", "a")
+		rt.fail(nil)
+		w.pass(10 * time.Second)
+		equal(t, "exits", exits(), "b:inferred")
+	})
 }
 
 // Details are passed on unchanged even if they make no sense.
 func TestExitDetailsArePassedOnUnchanged(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		details := map[string]pleg.ExitDetails{
-			"no-time":    {Code: 1, Reason: "Error"},
-			"the-future": {Code: 2, Reason: "Error", Started: time.Now(), Finished: time.Now().Add(time.Hour).Round(0)},
+			"no-time":    {Name: "app", Code: 1, Reason: "Error"},
+			"the-future": {Name: "app", Code: 2, Reason: "Error", Started: time.Now(), Finished: time.Now().Add(time.Hour).Round(0)},
 			"oom":        {Name: "app", Attempt: 4, Code: 0, Reason: "OOMKilled", Started: time.Now().Round(0), Finished: time.Now().Round(0)},
-			"negative":   {Code: -1},
+			"negative":   {Name: "app", Code: -1},
 		}
 		r, _ := w.follow(pleg.ExitOptions[string]{})
 		for id := range details {
@@ -255,7 +316,7 @@ func TestExitDetailsArePassedOnUnchanged(t *testing.T) {
 		w.pass(time.Second)
 		w.gen.Relist(w.ctx)
 		for e, ok := r.TryNext(); ok; e, ok = r.TryNext() {
-			want := pleg.Exit[string]{Pod: "p", Container: e.Container, Source: pleg.ExitSeenByRelist, Known: true, Details: details[e.Container]}
+			want := pleg.Exit[string]{Pod: "p", Container: e.Container, Source: pleg.ExitShown, Known: true, Details: details[e.Container]}
 			if e != want {
 				t.Errorf("exit %+v, want %+v", e, want)
 			}
@@ -265,58 +326,16 @@ func TestExitDetailsArePassedOnUnchanged(t *testing.T) {
 	})
 }
 
-// counted is a status that counts the calls of its Exits.
-type counted struct {
-	namedOnly
-	asked *int
-}
-
-func (c counted) Exits() iter.Seq2[string, pleg.ExitDetails] {
-	*c.asked++
-	return func(func(string, pleg.ExitDetails) bool) {}
-}
-
-// countedPod is a runtime with one pod, whose statuses are counted.
-type countedPod struct {
-	onePod
-	asked *int
-}
-
-func (r *countedPod) Status(ctx context.Context, pod string) (counted, time.Time, error) {
-	containers, at, err := r.onePod.Status(ctx, pod)
-	return counted{containers, r.asked}, at, err
-}
-
-// A status is asked for its exits only while a reader exists.
-func TestExitsAreAskedForOnlyForReaders(t *testing.T) {
-	asked := 0
-	rt := &countedPod{onePod{namedOnly{{ID: "a"}}}, &asked}
-	cache := statuscache.New[string](statuscache.Options[counted]{})
-	defer cache.Close()
-	gen, err := pleg.NewGenerator(rt, nil, cache, pleg.GeneratorOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	changed := func(state pleg.State) int { // the calls for a change
-		rt.containers[0].State = state
-		before := asked
-		if err := gen.Relist(t.Context()); err != nil {
-			t.Fatal(err)
+// A time that JSON cannot hold does not make the position unwritable.
+func TestExitTimesOutsideTheYearsOfJSON(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		w.up("a")
+		r, _ := w.follow(pleg.ExitOptions[string]{})
+		w.relist()
+		w.rt.ExitWith("p", "a", pleg.ExitDetails{Code: 3, Started: time.Time{}.AddDate(-2, 0, 0), Finished: time.Now().AddDate(9000, 0, 0)})
+		w.relist()
+		if due := stored(t, r.Position()).Due; len(due) != 1 || due[0].Details != (pleg.ExitDetails{Code: 3}) {
+			t.Errorf("%+v", due)
 		}
-		return asked - before
-	}
-	if n := changed(pleg.StateRunning); n != 0 {
-		t.Errorf("without a reader: %d calls", n)
-	}
-	r, err := gen.ExitReader(pleg.ExitOptions[string]{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := changed(pleg.StateExited); n != 1 {
-		t.Errorf("with a reader: %d calls", n)
-	}
-	r.Close()
-	if n := changed(pleg.StateRunning); n != 0 {
-		t.Errorf("with a closed reader: %d calls", n)
-	}
+	})
 }

@@ -24,39 +24,33 @@ var encoders = sync.Pool{New: func() any { return &encoder{visited: map[unsafe.P
 // An encoder computes the state of a world from all fields of its Generator but the
 // forgettable ones. Times count from now, and serial numbers only by their order.
 type encoder struct {
-	now      time.Time
-	buf      []byte
-	visited  map[unsafe.Pointer]int
-	serials  []uint64
-	timeless bool // exits and their positions need no times
+	now     time.Time
+	buf     []byte
+	visited map[unsafe.Pointer]int
+	serials []uint64
 }
 
 // forgettable are the fields that influence neither the Generator's later steps nor a
 // check.
 var forgettable = map[string]bool{
-	"relister.o": true, "relister.store": true, "relister.stats": true, "relister.lastStart": true, "core.changed": true,
-	"eventQueue.mu": true, "eventQueue.received": true, "eventQueue.merged": true, "eventQueue.latency": true,
-	"tracked.mark": true, "todo.mark": true, // compared only with newer ones
+	"Generator.runtime": true, "Generator.stream": true, "Generator.cache": true, "Generator.writer": true, "Generator.o": true,
+	"Generator.stats": true, "Generator.changed": true, "Generator.now": true, "scheduler.o": true, "publisher.merged": true,
 }
 
 // encode returns a checksum of all of w that later steps and checks depend on.
 func (e *encoder) encode(w *podWorld) []byte {
 	clear(e.visited)
 	e.now, e.buf, e.serials = w.now, e.buf[:0], e.serials[:0]
-	e.timeless = !strings.ContainsRune(w.kinds, faultProgram)
-	e.value(reflect.ValueOf(&w.g.core).Elem())
-	e.value(reflect.ValueOf(&w.g.events).Elem())
+	e.value(reflect.ValueOf(w.g).Elem())
 	e.ranks()
-	s := w.g.core.stats
-	e.bools(s.Relists > 0)
-	e.ints(int(s.Transitions - s.ReportedEvents - s.MissedEvents))
+	e.bools(w.g.stats.Relists > 0)
 
 	entry := w.cache.Get(exploredPod)
 	e.bools(entry.Present, entry.Err != nil)
 	e.view(entry.Status)
 	e.time(entry.Modified)
 	e.time(w.cache.Get("none").Modified) // the global time
-	e.ints(w.cache.Counts().Tombstones)
+	e.ints(w.g.writer.Counts().Tombstones)
 	e.runtime(w, entry.Modified)
 	e.observed(w.observed)
 	sum := sha256.Sum256(e.buf)
@@ -70,7 +64,7 @@ func (e *encoder) runtime(w *podWorld, modified time.Time) {
 	for _, f := range w.calls {
 		first = min(first, f.from)
 	}
-	e.ints(len(w.versions)-first, w.shown-first, len(w.calls), len(w.events), int(w.ahead))
+	e.ints(len(w.versions)-first, w.shown-first, len(w.calls), len(w.events))
 	for _, v := range w.versions[first:] {
 		e.view(v.is)
 		if v.until.Before(modified) {
@@ -79,15 +73,19 @@ func (e *encoder) runtime(w *podWorld, modified time.Time) {
 		e.time(v.until)
 	}
 	for _, f := range w.calls {
-		e.ints(int(f.call.kind), f.from-first)
-		e.time(f.call.start)
+		e.bools(f.question.list)
+		e.ints(f.from - first)
+		e.time(f.question.start)
 	}
 	for _, x := range w.events {
 		e.string(x.Container)
 		e.ints(int(x.Type))
-		e.time(x.At)
-		e.view(x.Seen.Status)
 	}
+	for _, p := range w.pending {
+		e.ints(p.c, int(p.to))
+	}
+	e.time(w.finished[1])
+	e.time(w.model.made)
 	e.bools(w.streaming, w.waits)
 	if w.waits {
 		e.time(w.waitMin)
@@ -98,10 +96,10 @@ func (e *encoder) runtime(w *podWorld, modified time.Time) {
 // observed encodes the judge's memory.
 func (e *encoder) observed(o observed) {
 	e.ints(o.ticksLeft, o.faultsLeft)
-	e.bools(o.syncOwed, o.resumed)
-	for c := range exploredIDs {
-		e.bools(o.inCache[c], o.left[c], o.known[c], o.told[c], o.due[c])
-		e.ints(o.started[c], o.died[c], o.removed[c], o.yielded[c])
+	e.bools(o.syncOwed, o.resumed, o.lied, o.model.Full)
+	for c, id := range exploredIDs {
+		e.bools(o.inCache[c], o.left[c], o.known[c], o.told[c], o.model.owed[id], o.model.past[id], o.model.perhaps[id], o.model.listed[id])
+		e.ints(o.started[c], o.died[c], o.removed[c], o.yielded[c], int(o.seen[c]))
 	}
 }
 
@@ -176,28 +174,20 @@ func (e *encoder) value(v reflect.Value) {
 	}
 }
 
-// A fieldsOf are the fields of a struct to encode.
-type fieldsOf struct {
-	t        reflect.Type
-	timeless bool
-}
-
-var encodedFields sync.Map // from fieldsOf to []int
+var encodedFields sync.Map // from reflect.Type to []int
 
 // encoded returns the fields of a struct to encode.
 func (e *encoder) encoded(t reflect.Type) (list []int) {
-	key := fieldsOf{t, e.timeless}
-	if list, ok := encodedFields.Load(key); ok {
+	if list, ok := encodedFields.Load(t); ok {
 		return list.([]int)
 	}
 	name, _, _ := strings.Cut(t.Name(), "[")
 	for i := range t.NumField() {
-		f := name + "." + t.Field(i).Name
-		if !forgettable[f] && !(e.timeless && f == "exitNote.told") {
+		if !forgettable[name+"."+t.Field(i).Name] {
 			list = append(list, i)
 		}
 	}
-	encodedFields.Store(key, list)
+	encodedFields.Store(t, list)
 	return list
 }
 

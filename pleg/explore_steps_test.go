@@ -26,9 +26,13 @@ const (
 	stepTurn
 	stepTick
 	stepBreak
-	stepClock
+	stepAhead
+	stepCatchUp
+	stepEmpty
+	stepExpect
 	stepRun
 	stepProgram
+	stepReader
 	stepWait
 	stepSync
 	stepTake
@@ -57,7 +61,13 @@ func (w *podWorld) findSteps() (list []podStep) {
 	for c := range w.pods {
 		for _, to := range w.phases(c) {
 			list = append(list, podStep{do: stepChange, i: uint8(c), as: uint8(to)})
+			if w.streaming && to > inCreated && w.may(faultAhead) {
+				list = append(list, podStep{do: stepAhead, i: uint8(c), as: uint8(to)})
+			}
 		}
+	}
+	if len(w.pending) > 0 {
+		add(stepCatchUp, 0)
 	}
 	for i, f := range w.calls {
 		last := len(w.versions) - 1
@@ -68,6 +78,9 @@ func (w *podWorld) findSteps() (list []podStep) {
 		}
 		if w.may(faultError) {
 			add(stepFail, i)
+		}
+		if f.question.list && w.may(faultEmpty) {
+			add(stepEmpty, i)
 		}
 	}
 	for i := range w.events {
@@ -81,7 +94,7 @@ func (w *podWorld) findSteps() (list []podStep) {
 			add(stepLose, i)
 		}
 	}
-	if len(w.g.events.wake) > 0 {
+	if len(w.g.wake) > 0 {
 		add(stepTurn, 0)
 	}
 	if w.ticksLeft > 0 {
@@ -90,10 +103,13 @@ func (w *podWorld) findSteps() (list []podStep) {
 	if w.streaming && w.may(faultBreak) {
 		add(stepBreak, 0)
 	}
-	if w.may(faultClock) {
-		for i := range exploredClocks {
-			add(stepClock, i)
+	for c := range w.pods {
+		if w.truth()[c] == inCreated && w.may(faultExpect) {
+			add(stepExpect, c)
 		}
+	}
+	if w.may(faultReader) {
+		add(stepReader, 0)
 	}
 	if w.may(faultRun) {
 		add(stepRun, 0)
@@ -121,6 +137,8 @@ func (w *podWorld) findSteps() (list []podStep) {
 func (w *podWorld) phases(c int) (list []phase) {
 	is := w.truth()
 	switch p := is[c]; {
+	case len(w.pending) > 0:
+		return nil
 	case p == noPhase && c > 0 && is[c-1] == noPhase, p == inRemoved:
 		return nil
 	case p == inCreated || p == inRunning && w.may(faultVanish):
@@ -145,12 +163,30 @@ func (w *podWorld) take(s podStep) {
 	switch s.do {
 	case stepChange:
 		turn, fault = false, w.truth()[i] == inRunning && phase(s.as) == inRemoved
+		w.send(i, w.truth()[i], phase(s.as))
 		w.change(i, phase(s.as))
+	case stepAhead:
+		turn, fault = false, true
+		w.send(i, w.truth()[i], phase(s.as))
+		w.pending = append(w.pending, phaseOf{i, phase(s.as)})
+	case stepCatchUp:
+		turn = false
+		w.catchUp()
 	case stepAnswer:
-		w.answer(i, w.versions[s.as].is, nil)
+		w.answer(i, w.versions[s.as].is, false, nil)
+	case stepEmpty:
+		fault, w.lied = true, true
+		w.answer(i, podView{}, true, nil)
 	case stepFail:
 		fault = true
-		w.answer(i, podView{}, errExplored)
+		w.answer(i, podView{}, false, errExplored)
+	case stepExpect:
+		turn, fault = false, true
+		w.model.Expect(exploredIDs[i])
+		w.exits.Expect(exploredPod, Container{ID: exploredIDs[i]})
+	case stepReader:
+		turn, fault = false, true
+		w.newReader()
 	case stepDeliver:
 		turn, fault = !w.lazy, i > 0
 		w.deliver(i)
@@ -168,9 +204,6 @@ func (w *podWorld) take(s podStep) {
 	case stepBreak:
 		fault = true
 		w.breakStream()
-	case stepClock:
-		turn, fault = false, true
-		w.ahead = exploredClocks[i]
 	case stepRun:
 		fault = true
 		w.endRun()
@@ -215,22 +248,43 @@ func (w *podWorld) describe(s podStep) string {
 		return fmt.Sprintf("container %s is %s", exploredIDs[i], [...]string{"", "created", "running", "exited", "removed"}[s.as])
 	case stepAnswer:
 		late := len(w.versions) - 1 - int(s.as)
-		return fmt.Sprintf("%v answers %v, %d changes late", w.calls[i].call.kind, w.versions[s.as].is, late)
+		return fmt.Sprintf("%s answers %v, %d changes late", w.calls[i], w.versions[s.as].is, late)
 	case stepFail:
-		return fmt.Sprintf("%v fails", w.calls[i].call.kind)
+		return fmt.Sprintf("%s fails", w.calls[i])
 	case stepDeliver:
 		return fmt.Sprintf("event %d arrives: %s %v", i, w.events[i].Container, w.events[i].Type)
 	case stepRepeat:
 		return fmt.Sprintf("event %d arrives and will again: %s %v", i, w.events[i].Container, w.events[i].Type)
 	case stepLose:
 		return fmt.Sprintf("event %d is lost: %s %v", i, w.events[i].Container, w.events[i].Type)
-	case stepClock:
-		return fmt.Sprintf("the runtime's clock is %v ahead", exploredClocks[i])
+	case stepAhead:
+		return fmt.Sprintf("events tell that container %s is %s", exploredIDs[i], [...]string{"", "created", "running", "exited", "removed"}[s.as])
+	case stepEmpty:
+		return "Pods answers no pod, which is wrong"
+	case stepExpect:
+		return fmt.Sprintf("the reader expects container %s", exploredIDs[i])
 	}
 	return map[podStepKind]string{
 		stepTurn: "the Generator takes the event", stepTick: "a second passes", stepBreak: "the stream ends",
 		stepRun: "Run ends and begins again", stepProgram: "the program starts again",
+		stepCatchUp: "it is so", stepReader: "a new reader of exits",
 		stepWait: "a wait begins", stepSync: "RequestSync",
 		stepTake: "the reader takes events", stepTakeExit: "the reader takes an exit",
 	}[s.do]
+}
+
+// String returns the name of the method called.
+func (c explorerCall) String() string {
+	if c.question.list {
+		return "Pods"
+	}
+	return "Pod"
+}
+
+// catchUp makes answers show the changes whose events were ahead of them.
+func (w *podWorld) catchUp() {
+	for _, p := range w.pending {
+		w.change(p.c, p.to)
+	}
+	w.pending = nil
 }

@@ -5,65 +5,89 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"reflect"
 	"sync"
+	"time"
 
+	"github.com/restartkit/restart/internal/cachewriter"
 	"github.com/restartkit/restart/pleg/internal/queue"
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // Generator keeps a Cache equal to a runtime and reports changes to its pods. By
 // default it lists everything every second. While an event stream is up, it does so
-// every five minutes, and lists single pods when an event or a waiting reader requests
-// it (KEP-3386). Make one with NewGenerator, then call Run.
+// every five minutes, and looks at single pods when an event or a waiting reader asks
+// for it (KEP-3386).
 //
-// It guarantees, regardless of wrong timestamps and slow readers:
+// An event only says when to look. What is, only the runtime's answers say, each as of
+// the moment before its question. A container missing from a full list has ended once a
+// later look at its pod agrees, because a runtime that restarts may answer with an empty
+// list. A look that does not show what an event named is repeated.
 //
-//   - G1 the states shown of a pod, except beside an error, are a subsequence of the
-//     runtime's;
-//   - G2 an answer of GetNewerThan(t) was observed after t;
-//   - G3 a removed container or deleted pod does not come back, unless the runtime
-//     reuses its id;
-//   - G4 with a quiet runtime the cache equals its list within one relist, after the
-//     backoff of a pod whose last looks failed, which is at most 10 RelistPeriods;
-//   - G5 every wait ends with data, its context or Close; with a live runtime
-//     GetNewerThan returns, and WaitFor sees the current state, within WaitLimit plus a
-//     relist of the pod;
-//   - G6 every reader ends up with the cache's state, and every exit is reported;
-//   - G7 memory is proportional to the pods;
-//   - G8 handling events never blocks the runtime;
-//   - G9 after a wrong timestamp one relist of the pod corrects its entry;
-//   - G10 a container has at most one ContainerStarted and one ContainerDied, as has
-//     another container that reuses its id;
-//   - G11 steps found by relists are reported by an event or counted as missed;
-//   - G12 no goroutine outlives the Run or Relist that started it;
-//   - G13 a quiet runtime with a stream costs one list per EventedPeriod, plus relists
-//     for waiters and errors;
-//   - G14 an ExitReader yields, once and never before its end, the exit of every
-//     container that it expects or that an answer or event has shown; a resumed reader
-//     does so for the containers in its position and those in answers since.
+// It promises that
 //
-// A Cache must have at most one Generator. The zero value is not usable. A Generator is
-// safe for concurrent use.
+//  1. the state of a container never goes back, and a removed one is not reported twice;
+//  2. an answer of GetNewerThan(t) was asked for after t, and every wait ends with an
+//     answer, its context or Close;
+//  3. the cache equals a quiet runtime within one full list, and one backoff of at most
+//     ten RelistPeriods for a pod whose looks have failed;
+//  4. a reader of exits yields the end of each container once, see ExitReader.
+//
+// It does not promise to notice a container that comes and goes between two answers.
+//
+// Make one with NewGenerator, then call Run. A Cache must have at most one Generator. A
+// Generator is safe for concurrent use.
 type Generator[K comparable, S any] struct {
 	runtime Runtime[K, S]
-	single  PodLister[K]   // nil if unavailable
-	stream  Streamer[K, S] // nil if unavailable
+	stream  Streamer[K] // nil if there is none
 	cache   *statuscache.Cache[K, S]
-	events  eventQueue[K, S]
-	calling chan struct{} // full while a goroutine makes the calls
+	writer  cachewriter.Writer[K, S]
+	o       GeneratorOptions[K]
+	asking  chan struct{} // full while a goroutine makes the calls
+	wake    chan struct{} // holds one token if there may be work
 
 	mu      sync.Mutex
-	core    core[K, S]
 	running bool
+	ticks   tick
+	now     time.Time // the latest reading of the clock, which a clock set back does not change
+
+	pods    queue.Queue[K, *record[K]]
+	order   []*record[K] // the pods of the last full list, in its order
+	cached  int          // records that are in the cache
+	live    int          // containers in records
+	named   int          // containers in records that only events have named
+	dead    graveyard[K]
+	unheard queue.Queue[K, unheard]
+
+	sched    *scheduler[K]
+	streamed streamState
+	relying  bool      // the stream is relied upon
+	changed  time.Time // when relying last changed
+	readers  publisher[K]
+	stats    Stats
 }
 
-// NewGenerator returns a Generator that fills c and uses its clock. If S is not a
-// ContainerLister, it lists single pods with rt if that is a PodLister. stream is
-// usually rt; if nil, the Generator only relists. The error wraps field.Errors if o is
-// invalid.
-func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], c *statuscache.Cache[K, S], o GeneratorOptions) (*Generator[K, S], error) {
-	switch err := o.Validate(); {
+// A record is a pod with what the Generator has to do about it.
+type record[K comparable] struct {
+	pod[K]
+	mark    tick // the last full list that showed it
+	cached  bool // its entry is in the cache
+	sync    tick // a look that begins later ends with a PodSync; 0 if none was requested
+	old     bool // the last look had old contents
+	gone    bool // the record is not in Generator.pods any more
+	counted int  // its containers in Generator.live
+	heeded  int  // its named containers in Generator.named
+}
+
+// unheard are steps of a pod found by a full list, of which no event has come yet.
+type unheard struct {
+	steps int
+	found time.Time
+}
+
+// NewGenerator returns a Generator that fills c and uses its clock. The error wraps
+// field.Errors if o is invalid.
+func NewGenerator[K comparable, S any](rt Runtime[K, S], c *statuscache.Cache[K, S], o GeneratorOptions[K]) (*Generator[K, S], error) {
+	switch err := o.validate(); {
 	case rt == nil:
 		return nil, errors.New("pleg: NewGenerator: the runtime is nil")
 	case c == nil:
@@ -72,56 +96,79 @@ func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], 
 		return nil, fmt.Errorf("pleg: NewGenerator: %w", err)
 	}
 	o = o.withDefaults()
-	single, _ := rt.(PodLister[K])
-	alone := reflect.TypeFor[S]().Implements(reflect.TypeFor[ContainerLister]())
-	r := newRelister(c, o, single != nil || alone)
-	r.alone = alone
-	return &Generator[K, S]{
-		runtime: rt,
-		single:  single,
-		stream:  stream,
-		cache:   c,
-		events:  eventQueue[K, S]{wake: make(chan struct{}, 1), limit: maxOrphans},
-		calling: make(chan struct{}, 1),
-		core:    core[K, S]{relister: r, stream: streamState{period: o.RelistPeriod}, streaming: stream != nil, changed: c.Clock().Now()},
-	}, nil
+	g := &Generator[K, S]{
+		runtime:  rt,
+		stream:   o.Stream,
+		cache:    c,
+		writer:   c.Writer(),
+		o:        o,
+		asking:   make(chan struct{}, 1),
+		wake:     make(chan struct{}, 1),
+		sched:    newScheduler[K](o.limits()),
+		streamed: streamState{period: o.RelistPeriod},
+		readers:  newPublisher[K](),
+	}
+	g.now = g.writer.Clock().Now()
+	g.changed = g.now
+	return g, nil
 }
 
-// RequestRelist requests a relist of one pod. Requests for a pod are merged until its
-// relist begins. Outside Run they wait for the next Run or Relist.
-func (g *Generator[K, S]) RequestRelist(pod K) { g.events.request(pod) }
+// tick returns the next number of the logical clock.
+func (g *Generator[K, S]) tick() tick {
+	g.ticks++
+	return g.ticks
+}
 
-// RequestSync makes the next successful look at the pod end with a PodSync, either its
-// own or one of all pods, after its other events and even if the pod is gone. Several
-// requests may share one PodSync. The next full relist looks at the pod, changed or
-// not. While a stream is relied upon, RequestSync also requests an earlier relist of
-// the pod.
+// clock reads the clock. If it is set back, it stands still until it has caught up.
+func (g *Generator[K, S]) clock() time.Time {
+	if now := g.writer.Clock().Now(); now.After(g.now) {
+		g.now = now
+	}
+	return g.now
+}
+
+// RequestRelist requests a look at one pod. Requests for a pod are merged until the look
+// begins. Outside Run they wait for the next Run or Relist.
+func (g *Generator[K, S]) RequestRelist(pod K) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.want(pod)
+	queue.Signal(g.wake)
+}
+
+// RequestSync makes the next successful look at the pod end with a PodSync, after its
+// other events and even if the pod is gone. Several requests may share one PodSync. The
+// next full list looks at the pod, changed or not. While a stream is relied upon,
+// RequestSync also requests an earlier look.
 func (g *Generator[K, S]) RequestSync(pod K) {
 	g.mu.Lock()
-	g.core.requestSync(pod, g.core.relying)
-	g.mu.Unlock()
-	queue.Signal(g.events.wake)
+	defer g.mu.Unlock()
+	r := g.record(pod)
+	r.wake()
+	r.sync = g.tick()
+	if g.relying {
+		g.sched.want(pod, false)
+	}
+	queue.Signal(g.wake)
 }
 
 // Events yields the changes of pods, starting with one PodSync per known pod. From then
 // on it loses no change, and yields a pod's events in order, after its entry is in the
 // cache. A loop more than eight events of a pod behind gets one PodSync in their place,
-// exits included. If too many absent pods have events or requests pending, one PodSync
-// of all pods (the zero key) replaces these; check every pod then.
+// exits included. If too many absent pods have events pending, one PodSync of all pods
+// (the zero key) replaces these; check every pod then.
 //
 // Each loop starts afresh. It ends at once with ctx, and after Close of the cache once
 // it has yielded the pending events.
 func (g *Generator[K, S]) Events(ctx context.Context) iter.Seq[Event[K]] {
 	return func(yield func(Event[K]) bool) {
-		g.mu.Lock()
-		s := g.core.subscribe()
-		g.mu.Unlock()
+		s := g.subscribe()
 		defer func() {
 			g.mu.Lock()
-			delete(g.core.subscribers, s)
-			g.mu.Unlock()
+			defer g.mu.Unlock()
+			delete(g.readers.subscribers, s)
 		}()
-		queue.Pump(ctx, s.wake, g.cache.Done(), func() (ok, more bool) {
+		queue.Pump(ctx, s.wake, g.writer.Done(), func() (ok, more bool) {
 			g.mu.Lock()
 			events, ok := s.take()
 			g.mu.Unlock()
@@ -135,28 +182,41 @@ func (g *Generator[K, S]) Events(ctx context.Context) iter.Seq[Event[K]] {
 	}
 }
 
-// Healthy returns an error if no full relist has succeeded yet, one is stuck, or the
-// last is too old for the period in force. After a change of period, the age counts
-// from the change.
+func (g *Generator[K, S]) subscribe() *subscriber[K] {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := &subscriber[K]{wake: make(chan struct{}, 1)}
+	for key := range g.pods.Keys() {
+		if g.find(key).cached {
+			s.pending.Put(key).list = []Event[K]{{Pod: key, Type: PodSync}}
+		}
+	}
+	g.readers.subscribers[s] = struct{}{}
+	return s
+}
+
+// Healthy returns an error if no full list has succeeded yet, one is stuck, or the last
+// is too old for the period in force. After a change of period, the age counts from the
+// change.
 func (g *Generator[K, S]) Healthy() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	now, limit := g.cache.Clock().Now(), g.core.o.RelistThreshold
-	if g.core.relying {
-		limit = g.core.o.EventedThreshold
+	now, limit := g.clock(), g.o.RelistThreshold
+	if g.relying {
+		limit = g.o.EventedThreshold
 	}
-	if l := g.core.relist; l != nil && now.Sub(l.start) > limit {
-		return fmt.Errorf("pleg: Healthy: a relist has been under way for %v; the limit is %v", now.Sub(l.start), limit)
+	if l := g.sched.list; l != nil && now.Sub(l.start) > limit {
+		return fmt.Errorf("pleg: Healthy: a full list has been under way for %v; the limit is %v", now.Sub(l.start), limit)
 	}
-	if g.core.stats.Relists == 0 {
-		return errors.New("pleg: Healthy: no relist has ended yet")
+	if g.stats.Relists == 0 {
+		return errors.New("pleg: Healthy: no full list has ended yet")
 	}
-	last := g.core.lastStart
-	if g.core.changed.After(last) {
-		last = g.core.changed
+	last := g.stats.LastSeen
+	if g.changed.After(last) {
+		last = g.changed
 	}
 	if age := now.Sub(last); age > limit {
-		return fmt.Errorf("pleg: Healthy: the last relist is %v old; the limit is %v", age, limit)
+		return fmt.Errorf("pleg: Healthy: the last full list is %v old; the limit is %v", age, limit)
 	}
 	return nil
 }
@@ -164,18 +224,14 @@ func (g *Generator[K, S]) Healthy() error {
 // Stats returns the counters without allocating.
 func (g *Generator[K, S]) Stats() Stats {
 	g.mu.Lock()
-	s := g.core.stats
-	s.Streaming = g.core.relying
-	s.Pods, s.Containers, s.Retained = g.core.present, g.core.live, g.core.retained()
+	s := g.stats
+	s.Streaming = g.relying
+	s.MergedEvents += g.readers.merged
+	s.Pods, s.Containers = g.cached, g.live
+	s.Retained = g.pods.Len() - g.cached + g.named + g.dead.graves.Len() + g.readers.retained()
 	g.mu.Unlock()
-	refused := g.cache.Counts()
-	s.StaleWrites += refused.Stale
-	s.SkewedWrites += refused.Skewed
-	s.Resurrections += refused.Resurrections
-	g.events.mu.Lock()
-	defer g.events.mu.Unlock()
-	s.EventsReceived, s.EventLatency = g.events.received, g.events.latency
-	s.MergedEvents += g.events.merged
-	s.Retained += g.events.pods.Len()
+	refused := g.writer.Counts()
+	s.StaleAnswers += refused.Stale + refused.Skewed
+	s.Retained += refused.Tombstones
 	return s
 }

@@ -14,6 +14,77 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
+type (
+	entry  = statuscache.Entry[*plegtest.Status]
+	events = func(pleg.RuntimeEvent[string])
+)
+
+// t0 is the time at which every bubble begins, and at a time some seconds later.
+func at(seconds int) time.Time {
+	return time.Date(2000, time.January, 1, 0, 0, seconds, 0, time.UTC)
+}
+
+// A recorder is a fake runtime that records its calls.
+type recorder struct {
+	*plegtest.Runtime[string]
+
+	mu          sync.Mutex
+	calls       []recordedCall
+	connections []time.Time
+}
+
+type recordedCall struct {
+	kind       string
+	start, end time.Time
+}
+
+func (r *recorder) begin(kind string) (end func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := len(r.calls)
+	r.calls = append(r.calls, recordedCall{kind: kind, start: time.Now()})
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.calls[i].end = time.Now()
+	}
+}
+
+func (r *recorder) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
+	defer r.begin("Pods")()
+	return r.Runtime.Pods(ctx)
+}
+
+func (r *recorder) Pod(ctx context.Context, id string) (pleg.Pod[string], *plegtest.Status, error) {
+	defer r.begin("Pod")()
+	return r.Runtime.Pod(ctx, id)
+}
+
+func (r *recorder) Events(ctx context.Context, handle events) error {
+	r.mu.Lock()
+	r.connections = append(r.connections, time.Now())
+	r.mu.Unlock()
+	return r.Runtime.Events(ctx, handle)
+}
+
+// recorded returns the calls so far.
+func (r *recorder) recorded() []recordedCall {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]recordedCall(nil), r.calls...)
+}
+
+// connected returns the times of the calls of Events, in seconds after begin.
+func (r *recorder) connected(begin time.Time) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []string
+	for _, c := range r.connections {
+		list = append(list, fmt.Sprint(c.Sub(begin).Seconds()))
+	}
+	return strings.Join(list, " ")
+}
+
 // A world is a generator over a fake runtime, in a bubble.
 type world struct {
 	*testing.T
@@ -27,16 +98,10 @@ type world struct {
 
 // A setup says how to make one. The zero value: no faults, no stream.
 type setup struct {
-	faults   plegtest.Faults
-	stream   bool
-	listless bool // single pods cannot be looked at
-	cache    statuscache.Options[*plegtest.Status]
-	options  pleg.GeneratorOptions
-}
-
-// listless hides that a fake runtime lists single pods.
-type listless struct {
-	pleg.Runtime[string, *plegtest.Status]
+	faults  plegtest.Faults
+	stream  bool
+	cache   statuscache.Options[*plegtest.Status]
+	options pleg.GeneratorOptions[string]
 }
 
 // run runs body in a bubble, and ends the world.
@@ -50,48 +115,41 @@ func (s setup) run(t *testing.T, body func(w *world)) {
 }
 
 func (s setup) world(t *testing.T) *world {
-	w := &world{T: t, rt: record(1, s.faults), cache: statuscache.New[string](s.cache)}
-	var rt pleg.Runtime[string, *plegtest.Status] = w.rt
-	if s.listless {
-		rt = listless{w.rt}
-	}
-	var stream pleg.Streamer[string, *plegtest.Status]
+	w := &world{T: t, rt: &recorder{Runtime: plegtest.New[string](1, s.faults)}, cache: statuscache.New[string](s.cache)}
 	if s.stream {
-		stream = w.rt
+		s.options.Stream = w.rt
 	}
-	gen, err := pleg.NewGenerator(rt, stream, w.cache, s.options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.listless {
-		gen.DistrustStatuses()
-	}
-	w.gen = gen
+	w.make(w.rt, s.options)
 	w.ctx, w.stop = context.WithCancel(t.Context())
 	return w
 }
 
-// replace makes another generator, over rt, with the events of w.rt or without.
-func (w *world) replace(rt pleg.Runtime[string, *plegtest.Status], streams bool) {
+// make makes the generator.
+func (w *world) make(rt pleg.Runtime[string, *plegtest.Status], o pleg.GeneratorOptions[string]) {
 	w.Helper()
-	var stream pleg.Streamer[string, *plegtest.Status]
-	if streams {
-		stream = w.rt
-	}
-	gen, err := pleg.NewGenerator(rt, stream, w.cache, pleg.GeneratorOptions{})
+	gen, err := pleg.NewGenerator(rt, w.cache, o)
 	if err != nil {
 		w.Fatal(err)
 	}
 	w.gen = gen
 }
 
-// unhurried is a runtime that looks at a pod a millisecond after it was asked to. So
-// all changes that a test makes at one time come before the look.
-type unhurried struct{ *recorder }
+// replace makes another generator, over rt, with the events of w.rt or without.
+func (w *world) replace(rt pleg.Runtime[string, *plegtest.Status], streams bool) {
+	w.Helper()
+	var o pleg.GeneratorOptions[string]
+	if streams {
+		o.Stream = w.rt
+	}
+	w.make(rt, o)
+}
 
-func (u unhurried) Status(ctx context.Context, pod string) (*plegtest.Status, time.Time, error) {
-	time.Sleep(time.Millisecond)
-	return u.recorder.Status(ctx, pod)
+// again returns w after a restart of the program: the runtime is the same.
+func (w *world) again() *world {
+	n := &world{T: w.T, rt: w.rt, cache: statuscache.New[string](statuscache.Options[*plegtest.Status]{})}
+	n.replace(n.rt, true)
+	n.ctx, n.stop = context.WithCancel(w.Context())
+	return n
 }
 
 // start runs the generator.
@@ -100,7 +158,7 @@ func (w *world) start() {
 	synctest.Wait()
 }
 
-// end stops everything and holds the history against the guarantees.
+// end stops everything.
 func (w *world) end() {
 	w.stop()
 	w.cache.Close()
@@ -109,19 +167,20 @@ func (w *world) end() {
 	if n := w.rt.Busy(); n != 0 {
 		w.Errorf("%d calls and streams outlive Run", n)
 	}
-	h := w.rt.History()
-	for _, v := range h.check().violations {
-		w.Error(v)
-	}
-	if w.Failed() {
-		w.Logf("history:\n%v", h)
-	}
 }
 
 // up creates and starts a container of pod p.
 func (w *world) up(container string) {
 	w.rt.Create("p", container)
 	w.rt.Start("p", container)
+}
+
+// relist makes a full list.
+func (w *world) relist() {
+	w.Helper()
+	if err := w.gen.Relist(w.ctx); err != nil {
+		w.Error(err)
+	}
 }
 
 // pass lets time pass.
@@ -141,17 +200,22 @@ func (w *world) valid() {
 
 // read starts a reader of Events that sleeps for pace after every event. The function
 // it returns prints the events so far.
-func (w *world) read(name string, pace time.Duration) func() string {
-	w.all.Go(func() { w.rt.Read(w.ctx, name, w.gen, pace) })
+func (w *world) read(pace time.Duration) func() string {
+	var mu sync.Mutex
+	var b strings.Builder
+	w.all.Go(func() {
+		for e := range w.gen.Events(w.ctx) {
+			mu.Lock()
+			fmt.Fprintf(&b, " %s:%s%s", e.Pod, short[e.Type], e.Container)
+			mu.Unlock()
+			time.Sleep(pace)
+		}
+	})
 	synctest.Wait()
 	return func() string {
 		synctest.Wait()
-		var b strings.Builder
-		for _, t := range w.rt.History().Events {
-			if t.Reader == name {
-				fmt.Fprintf(&b, " %s:%s%s", t.Event.Pod, short[t.Event.Type], t.Event.Container)
-			}
-		}
+		mu.Lock()
+		defer mu.Unlock()
 		return strings.TrimSpace(b.String())
 	}
 }
@@ -161,13 +225,24 @@ var short = map[pleg.EventType]string{
 	pleg.ContainerChanged: "changed ", pleg.PodSync: "sync",
 }
 
+// wait waits for a status of a pod newer than now, and checks that it ends within limit.
+func (w *world) wait(pod string, limit time.Duration) (entry, error) {
+	begin := time.Now()
+	e, err := w.cache.GetNewerThan(w.ctx, pod, begin)
+	if took := time.Since(begin); took > limit {
+		w.Errorf("a wait for %s took %v", pod, took)
+	}
+	if err == nil && !e.Modified.After(begin) {
+		w.Errorf("a wait for %s is answered as of %v before it", pod, begin.Sub(e.Modified))
+	}
+	return e, err
+}
+
 // count is the number of calls of one kind that have begun.
 func (w *world) count(kind string) int { return w.rt.Calls()[kind] }
 
-// calls is the number of lists, and of all other calls.
-func (w *world) calls() (lists, others int) {
-	return w.count("Pods"), w.count("Pod") + w.count("Status")
-}
+// calls is the number of lists and of looks.
+func (w *world) calls() (lists, looks int) { return w.count("Pods"), w.count("Pod") }
 
 // shows checks the containers of pod p in the cache, or "gone".
 func (w *world) shows(want string) {
@@ -195,4 +270,96 @@ func equal[T comparable](t testing.TB, what string, got, want T) {
 	if got != want {
 		t.Errorf("%s: %v, want %v", what, got, want)
 	}
+}
+
+// script is a Streamer whose events the test sends by hand.
+type script struct {
+	*recorder
+	handle events
+}
+
+func (s *script) Events(ctx context.Context, handle events) error {
+	s.handle = handle
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// scripted runs body over a generator that relies on the events of a script.
+func (s setup) scripted(t *testing.T, body func(w *world, s *script)) {
+	t.Helper()
+	s.run(t, func(w *world) {
+		x := &script{recorder: w.rt}
+		w.make(w.rt, pleg.GeneratorOptions[string]{Stream: x})
+		w.start()
+		w.pass(10 * time.Second)
+		body(w, x)
+	})
+}
+
+func scripted(t *testing.T, body func(w *world, s *script)) {
+	t.Helper()
+	setup{}.scripted(t, body)
+}
+
+// event makes an event of pod p.
+func event(container string, kind pleg.RuntimeEventType) pleg.RuntimeEvent[string] {
+	return pleg.RuntimeEvent[string]{Pod: "p", Container: container, Type: kind, At: time.Now()}
+}
+
+// slowCalls makes the time between an event and the end of the look that it asks for
+// visible.
+var slowCalls = setup{faults: plegtest.Faults{Slow: 1, SlowBy: time.Second}}
+
+// fickle fails looks on demand, with a status beside the error.
+type fickle struct {
+	*recorder
+	mu     sync.Mutex
+	err    error
+	beside *plegtest.Status
+	failed int
+}
+
+func (f *fickle) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+func (f *fickle) Pod(ctx context.Context, id string) (pleg.Pod[string], *plegtest.Status, error) {
+	f.mu.Lock()
+	err, beside := f.err, f.beside
+	if err != nil {
+		f.failed++
+	}
+	f.mu.Unlock()
+	if err != nil {
+		return pleg.Pod[string]{}, beside, err
+	}
+	return f.recorder.Pod(ctx, id)
+}
+
+// A scene is a Runtime with the test's answers. Without its own, it answers as its
+// recorder does.
+type scene struct {
+	*recorder
+	pods func() ([]pleg.Pod[string], error)
+	pod  func(id string) (pleg.Pod[string], *plegtest.Status, error)
+}
+
+func (s *scene) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
+	if s.pods != nil {
+		return s.pods()
+	}
+	return s.recorder.Pods(ctx)
+}
+
+func (s *scene) Pod(ctx context.Context, id string) (pleg.Pod[string], *plegtest.Status, error) {
+	if s.pod != nil {
+		return s.pod(id)
+	}
+	return s.recorder.Pod(ctx, id)
+}
+
+func pod(id string, containers ...pleg.Container) pleg.Pod[string] {
+	return pleg.Pod[string]{ID: id, Containers: containers}
 }

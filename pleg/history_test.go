@@ -2,11 +2,16 @@ package pleg_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/restartkit/restart/pleg"
@@ -14,402 +19,668 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// A history records the truth of a fake runtime, the calls made of it, and the
-// observations of readers of a Cache and a Generator over it. All times are of one
-// clock. Zero parts were not recorded.
-type history struct {
-	Changes     []change                   // of the truth, in order
-	Calls       []call                     // of Pods, Pod and Status
-	Deliveries  []delivery                 // of events, in order
-	Connections []time.Time                // attempts to open the event stream
-	Shown       map[containerRef]time.Time // containers that an answer or an event has shown, and when first
-	Showings    map[containerRef][]showing // and whenever they did while there was a reader of exits
-	Trouble     []time.Time                // when calls failed, streams ended, the runtime came back
+// Random histories of a faulty runtime and a program that follows it, and is killed and
+// started again, are compared with the model of exits in model_test.go, and with these
+// promises:
+//
+//   - the cache never shows an older version of a pod after a newer one;
+//   - an answer to a wait is newer than the wait, and every wait ends;
+//   - within one full list of the quiet runtime the cache equals it;
+//   - a container has at most one event of each kind, and none after its removal;
+//   - a quiet runtime costs one list per period and no look.
+//
+// The seeds are fixed. More histories are behind the build tag long.
+func TestHistories(t *testing.T) { simulate(t, 0, 300, plant{}) }
 
-	Readers               map[string]time.Time  // Events loops by name, and when they began
-	Views                 []view                // what Watch loops yielded
-	Events                []eventRead           // what Events loops yielded
-	Waits                 []wait                // GetNewerThan and WaitFor
-	ExitReaders           map[string]exitReader // by name
-	ExitsRead             []exitRead            // what they yielded
-	Finals                []final               // comparisons of the cache with the truth
-	Samples               []sample              // of Stats
-	Idles                 []idle                // times without a change
-	RunEnded              time.Time             // when Run had returned; zero: not yet
-	Programs, RestartsDue int                   // restarts of the program, and those of readers of exits that had some due
-	Program               time.Time             // when the program was started again last
-	Forks, Closed         int                   // readers of exits that began at another's position, and that were closed
+// A plant is a fault of the Generator that the histories must notice.
+type plant struct{ forget bool }
+
+// The lost exits of an earlier version, planted, are noticed.
+func TestHistoriesNoticeLostExits(t *testing.T) {
+	for seed := range uint64(600) {
+		h := newHistory(seed, plant{forget: true})
+		synctest.Test(t, h.run)
+		if slices.ContainsFunc(h.violations, func(v string) bool { return strings.Contains(v, "missing") }) {
+			return
+		}
+	}
+	t.Error("600 histories have not noticed that exits are lost")
 }
 
-// A containerRef names a container.
-type containerRef struct{ Pod, Container string }
-
-// entry is a cache's entry of a pod.
-type entry = statuscache.Entry[*plegtest.Status]
-
-// A change is one change of the truth.
-type change struct {
-	At        time.Time
-	Pod       string
-	Version   int              // 1 and up
-	Status    *plegtest.Status // nil: the pod is gone
-	Container string
-	Type      pleg.RuntimeEventType
-}
-
-// A call is one call of the Runtime.
-type call struct {
-	Kind       string // Pods, Pod, Status
-	Pod        string
-	Start, End time.Time // a zero End: not returned
-	Err        error
-}
-
-// A delivery is one event handed over.
-type delivery struct {
-	At    time.Time
-	Took  time.Duration // by the handler
-	Event pleg.RuntimeEvent[string, *plegtest.Status]
-}
-
-// A view is one entry that a Watch loop yielded.
-type view struct {
-	Reader string
-	At     time.Time
-	Pod    string
-	Entry  entry
-}
-
-// An eventRead is one event that an Events loop yielded.
-type eventRead struct {
-	Reader string
-	At     time.Time
-	Event  pleg.Event[string]
-}
-
-// A wait is one GetNewerThan.
-type wait struct {
-	Pod        string
-	Min        time.Time
-	Start, End time.Time     // a zero End: still waiting
-	Limit      time.Duration // it may last with a live runtime; 0: not judged
-	Entry      entry
-	Err        error
-}
-
-// A final is a comparison of a cache with the truth at one moment.
-type final struct {
-	At         time.Time
-	Guarantee  int // that makes them equal: 4, or 9 while stamps are still wrong; 0: none does
-	Cache      map[string]entry
-	Truth      map[string]*plegtest.Status
-	Readers    map[string]map[string]entry // what Watch loops ended with (6)
-	EventsRead []string                    // Events loops that have yielded all they had (6)
-	ExitsRead  []string                    // readers of exits that have yielded all they had (14)
-}
-
-// A sample is a look at Stats.
-type sample struct {
-	At          time.Time
-	Stats       pleg.Stats
-	Readers     int // Watch and Events loops
-	ExitReaders int
-	Settled     bool // two full relists have ended since the last change
-}
-
-// An idle is a time without a change, a fault or a wait.
-type idle struct {
-	From, To time.Time
-	Period   time.Duration // between full lists
-}
-
-// A recorder is a fake runtime that records a history: its own part by itself,
-// that of caches and generators through Watch, Read, Wait, Compare and Note.
-type recorder struct {
-	*plegtest.Runtime[string]
-	mu sync.Mutex
-	h  history
-}
-
-func record(seed uint64, f plegtest.Faults) *recorder {
-	return &recorder{
-		Runtime: plegtest.New[string](seed, f),
-		h: history{
-			Shown: map[containerRef]time.Time{}, Showings: map[containerRef][]showing{},
-			Readers: map[string]time.Time{}, ExitReaders: map[string]exitReader{},
-		},
+// simulate runs n histories with the seeds from first on.
+func simulate(t *testing.T, first, n uint64, p plant) {
+	counts := map[string]int{}
+	for seed := first; seed < first+n; seed++ {
+		h := newHistory(seed, p)
+		synctest.Test(t, h.run)
+		if len(h.violations) > 0 {
+			t.Fatalf("history %d: %s\n%s", seed, strings.Join(h.violations, "\n"), strings.Join(h.log, "\n"))
+		}
+		for what, n := range h.counts {
+			counts[what] += n
+		}
+		for what, n := range h.rt.Injected() {
+			counts[what] += n
+		}
+	}
+	var table strings.Builder
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(&table, "%9d  %s\n", counts[what], what)
+	}
+	t.Logf("%d histories\n%s", n, &table)
+	for _, what := range append(mustHappen, faultNames()...) {
+		if counts[what] == 0 {
+			t.Errorf("there was no %s", what)
+		}
 	}
 }
 
-// History returns a copy of the history so far.
-func (r *recorder) History() history {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	h := r.h
-	h.Changes, h.Calls, h.Deliveries = slices.Clone(h.Changes), slices.Clone(h.Calls), slices.Clone(h.Deliveries)
-	h.Connections, h.Trouble = slices.Clone(h.Connections), slices.Clone(h.Trouble)
-	h.Views, h.Events, h.Waits = slices.Clone(h.Views), slices.Clone(h.Events), slices.Clone(h.Waits)
-	h.Finals, h.Samples, h.Idles = slices.Clone(h.Finals), slices.Clone(h.Samples), slices.Clone(h.Idles)
-	h.Shown, h.Showings, h.Readers = maps.Clone(h.Shown), maps.Clone(h.Showings), maps.Clone(h.Readers)
-	h.ExitReaders, h.ExitsRead = maps.Clone(h.ExitReaders), slices.Clone(h.ExitsRead)
+// mustHappen are the things that a run must have seen.
+var mustHappen = []string{
+	"exit: shown", "exit: event", "exit: inferred", "kill", "kill with exits due", "Run ended", "reader", "reader of the past", "fork",
+	"reader before Run", "container expected", "wait ended", "check of the cache", "check of a pod's version", "check of idle costs",
+	"container gone while down", "PodSync", "ContainerStarted", "ContainerDied", "ContainerRemoved",
+}
+
+// A history is one history.
+type history struct {
+	rng   *rand.Rand
+	plant plant
+	rt    *plegtest.Runtime[string]
+	began time.Time
+
+	books      sync.Mutex // guards the next three
+	violations []string
+	log        []string
+	counts     map[string]int
+
+	stream  bool
+	options pleg.GeneratorOptions[string]
+
+	mu      sync.Mutex
+	live    map[string][]string // the containers of each pod in the runtime
+	gone    map[string]bool
+	ended   map[string]bool   // the truth about every container that there was
+	pod     map[string]string // of a container
+	ids     int
+	follows int // readers made
+
+	program // the part that a kill ends
+	readers []*reader
+}
+
+// A program is one life of the program.
+type program struct {
+	ctx     context.Context
+	kill    context.CancelFunc
+	stopRun context.CancelFunc
+	ended   chan struct{} // closed when Run has returned
+	all     sync.WaitGroup
+	cache   *statuscache.Cache[string, *plegtest.Status]
+	gen     *pleg.Generator[string, *plegtest.Status]
+	listed  bool                      // a full list was answered
+	known   map[string]pleg.Container // shown by answers, as of the last
+	version map[string]int            // the last version of each pod in the cache
+}
+
+// A reader is a reader of exits with its model. Both can be saved and restored.
+type reader struct {
+	name    string
+	r       *pleg.ExitReader[string]
+	model   *pleg.Model
+	creates bool // it expects the containers that the program creates
+	saved   *pleg.Model
+	at      []byte // the saved position
+	resumed bool
+}
+
+func newHistory(seed uint64, p plant) *history {
+	h := &history{rng: rand.New(rand.NewPCG(seed, 0)), plant: p, counts: map[string]int{}, live: map[string][]string{}, ended: map[string]bool{}, gone: map[string]bool{}, pod: map[string]string{}}
+	h.stream = h.rng.IntN(3) > 0
+	h.rt = plegtest.New[string](h.rng.Uint64(), h.faults())
+	h.options = pleg.GeneratorOptions[string]{RelistThreshold: 20 * time.Second, EventedPeriod: []time.Duration{3 * time.Second, time.Minute}[h.rng.IntN(2)]}
 	return h
 }
 
-// Note adds the caller's own records to the history.
-func (r *recorder) Note(add func(*history)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	add(&r.h)
-}
-
-func (r *recorder) trouble() {
-	r.Note(func(h *history) { h.Trouble = append(h.Trouble, time.Now()) })
-}
-
-func (h *history) show(pod, container string, s showing) {
-	c := containerRef{pod, container}
-	if h.Shown[c].IsZero() {
-		h.Shown[c] = time.Now()
+// faults draws each fault to be off, rare or frequent.
+func (h *history) faults() (f plegtest.Faults) {
+	rate := func() float64 { return []float64{0, 0, 0, 0.05, 0.3}[h.rng.IntN(5)] }
+	f.Error, f.Slow, f.Hang, f.Deaf, f.Empty, f.Lag = rate(), rate(), rate()/5, rate(), rate(), rate()
+	if h.stream {
+		f.Drop, f.Duplicate, f.Late, f.Reorder, f.Bare = rate(), rate(), rate(), rate(), rate()
+		f.Nameless, f.Strange, f.Skew = rate(), rate(), rate()
+		f.Disconnect, f.EndAtOnce, f.Replay, f.Lose = rate()/2, rate(), rate(), rate()
 	}
-	if len(h.ExitReaders) > 0 {
-		h.Showings[c] = append(h.Showings[c], s)
+	return f
+}
+
+// faultNames returns the names under which a Runtime counts faults.
+func faultNames() []string {
+	return []string{
+		"Drop", "Duplicate", "Late", "Reorder", "Bare", "Nameless", "Strange", "Skew", "Disconnect", "EndAtOnce", "Replay", "Lose",
+		"Error", "Hang", "Slow", "Deaf", "Empty", "Lag", "Restart", "SetUnsupported",
 	}
 }
 
-func (r *recorder) Create(pod, container string) bool {
-	return r.change(pod, container, r.Runtime.Create, pleg.RuntimeEventCreated)
+func (h *history) fail(format string, args ...any) {
+	h.note("VIOLATION "+format, args...)
+	h.books.Lock()
+	defer h.books.Unlock()
+	h.violations = append(h.violations, fmt.Sprintf(format, args...))
 }
 
-func (r *recorder) Start(pod, container string) bool {
-	return r.change(pod, container, r.Runtime.Start, pleg.RuntimeEventStarted)
+func (h *history) count(what string) {
+	h.books.Lock()
+	defer h.books.Unlock()
+	h.counts[what]++
 }
 
-func (r *recorder) Exit(pod, container string) bool { return r.ExitCode(pod, container, 0) }
-
-func (r *recorder) ExitCode(pod, container string, code int32) bool {
-	return r.change(pod, container, func(pod, container string) bool { return r.Runtime.ExitCode(pod, container, code) }, pleg.RuntimeEventStopped)
+func (h *history) note(format string, args ...any) {
+	h.books.Lock()
+	defer h.books.Unlock()
+	h.log = append(h.log, fmt.Sprintf("%8.3f ", time.Since(h.began).Seconds())+fmt.Sprintf(format, args...))
 }
 
-func (r *recorder) ExitWith(pod, container string, d pleg.ExitDetails) bool {
-	return r.change(pod, container, func(pod, container string) bool { return r.Runtime.ExitWith(pod, container, d) }, pleg.RuntimeEventStopped)
+// locked calls do with the history locked, because the runtime and the loops of readers
+// write it, too.
+func (h *history) locked(do func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	do()
 }
 
-func (r *recorder) Remove(pod, container string) bool {
-	return r.change(pod, container, r.Runtime.Remove, pleg.RuntimeEventDeleted)
-}
-
-// change makes a change while nothing else is recorded.
-func (r *recorder) change(pod, container string, do func(pod, container string) bool, kind pleg.RuntimeEventType) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !do(pod, container) {
-		return false
+// run runs the history.
+func (h *history) run(t *testing.T) {
+	h.began = time.Now()
+	time.Sleep(123456789) // whole seconds may stand for any time within
+	for range h.rng.IntN(4) {
+		h.change()
 	}
-	version := 1
-	for _, c := range slices.Backward(r.h.Changes) {
-		if c.Pod == pod {
-			version = c.Version + 1
-			break
+	h.start(t)
+	for range 10 + h.rng.IntN(50) {
+		h.step(t)
+		h.check()
+	}
+	if h.rng.IntN(4) > 0 {
+		h.settle(t)
+	}
+	h.end()
+}
+
+// start starts the program.
+func (h *history) start(t *testing.T) {
+	h.program = program{known: map[string]pleg.Container{}, version: map[string]int{}}
+	h.ctx, h.kill = context.WithCancel(t.Context())
+	h.cache = statuscache.New[string](statuscache.Options[*plegtest.Status]{})
+	o := h.options
+	if h.stream {
+		o.Stream = &eyewitness{h.rt, h}
+	}
+	gen, err := pleg.NewGenerator(&eyewitness{h.rt, h}, h.cache, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.gen = gen
+	for _, r := range h.readers {
+		h.resume(t, r)
+	}
+	if len(h.readers) == 0 || h.rng.IntN(4) == 0 {
+		h.count("reader before Run")
+		h.follow(t)
+	}
+	if h.rng.IntN(2) == 0 { // something happens before Run starts
+		h.sleep(time.Second)
+		h.change()
+	}
+	h.all.Go(h.listen)
+	h.startRun()
+}
+
+func (h *history) startRun() {
+	ctx, stop := context.WithCancel(h.ctx)
+	gen, ended := h.gen, make(chan struct{})
+	h.stopRun, h.program.ended = stop, ended
+	h.all.Go(func() {
+		defer close(ended)
+		if err := gen.Run(ctx); ctx.Err() == nil {
+			h.locked(func() { h.fail("Run ends with %v", err) })
+		}
+	})
+	synctest.Wait()
+}
+
+// end ends the program.
+func (h *history) end() {
+	h.kill()
+	h.all.Wait()
+	h.cache.Close()
+	synctest.Wait()
+	if n := h.rt.Busy(); n > 0 {
+		h.fail("%d calls outlive Run", n)
+	}
+}
+
+func (h *history) sleep(most time.Duration) {
+	time.Sleep(time.Duration(h.rng.Int64N(int64(most))))
+	synctest.Wait()
+}
+
+// step takes a random step.
+func (h *history) step(t *testing.T) {
+	r := h.readers[h.rng.IntN(len(h.readers))]
+	switch n := h.rng.IntN(40); {
+	case n < 12:
+		h.change()
+		if h.rng.IntN(2) == 0 {
+			synctest.Wait()
+		}
+	case n < 20:
+		h.sleep(5 * time.Second)
+	case n < 25:
+		h.take(r, 1+h.rng.IntN(5))
+	case n < 28:
+		h.save(r)
+	case n < 30:
+		h.wait()
+	case n < 31:
+		h.gen.RequestRelist(h.name())
+	case n < 32:
+		ctx, cancel := context.WithTimeout(h.ctx, 10*time.Second)
+		_ = h.gen.Relist(ctx)
+		cancel()
+	case n < 33:
+		h.gen.RequestSync(h.name())
+	case n < 35:
+		h.readerStep(t, r)
+	case n < 36:
+		h.runtimeStep()
+	case n < 37:
+		h.count("Run ended")
+		h.stopRun()
+		<-h.program.ended
+		if h.rng.IntN(2) == 0 {
+			h.change()
+		}
+		h.startRun()
+	case n < 39:
+		h.crash(t)
+	default:
+		for range 5 {
+			h.change()
 		}
 	}
-	r.h.Changes = append(r.h.Changes, change{
-		At: time.Now(), Pod: pod, Version: version, Status: r.Truth()[pod], Container: container, Type: kind,
-	})
-	return true
 }
 
-func (r *recorder) Restart(d time.Duration) {
-	r.trouble()
-	r.Runtime.Restart(d)
-	r.trouble()
-}
-
-func (r *recorder) SetUnsupported(unsupported bool) {
-	if unsupported {
-		r.trouble()
+// runtimeStep interrupts the runtime or its streams.
+func (h *history) runtimeStep() {
+	switch h.rng.IntN(6) {
+	case 0:
+		h.all.Go(func() { h.rt.Restart(4 * time.Second) })
+	case 1:
+		h.rt.SetUnsupported(true)
+		h.all.Go(func() {
+			time.Sleep(5 * time.Second)
+			h.rt.SetUnsupported(false)
+		})
+	default:
+		h.rt.Disconnect()
 	}
-	r.Runtime.SetUnsupported(unsupported)
+	synctest.Wait()
 }
 
-// call records a call and the contents of its answer.
-func (r *recorder) call(kind, pod string, do func() ([]pleg.Pod[string], error)) {
-	place := 0
-	r.Note(func(h *history) {
-		place = len(h.Calls)
-		h.Calls = append(h.Calls, call{Kind: kind, Pod: pod, Start: time.Now()})
-	})
-	shown, err := do()
-	if err != nil && !errors.Is(err, pleg.ErrNotFound) {
-		r.trouble()
+// readerStep begins or ends a reader.
+func (h *history) readerStep(t *testing.T, r *reader) {
+	synctest.Wait()
+	switch {
+	case h.rng.IntN(3) == 0 && len(h.readers) > 1:
+		r.r.Close()
+		h.take(r, 1<<30)
+		h.readers = slices.DeleteFunc(h.readers, func(x *reader) bool { return x == r })
+	case h.rng.IntN(2) == 0 && len(h.readers) < 4:
+		h.count("fork")
+		f := &reader{name: fmt.Sprintf("%s'", r.name)}
+		h.locked(func() { f.saved = r.model.Copy() })
+		p := r.r.Position()
+		f.r = h.open(t, pleg.ExitOptions[string]{Resume: &p})
+		h.locked(func() { f.model = f.saved.Copy() })
+		h.readers = append(h.readers, f)
+		h.save(f)
+	case len(h.readers) < 4:
+		h.follow(t)
 	}
-	r.Note(func(h *history) {
-		h.Calls[place].End, h.Calls[place].Err = time.Now(), err
+}
+
+// follow makes a reader.
+func (h *history) follow(t *testing.T) {
+	synctest.Wait()
+	past := h.rng.IntN(3) == 0
+	h.follows++
+	r := &reader{name: fmt.Sprintf("reader %d", h.follows), creates: h.rng.IntN(2) == 0}
+	h.count("reader")
+	r.r = h.open(t, pleg.ExitOptions[string]{IncludePast: past})
+	h.locked(func() {
+		r.model = pleg.NewModel(time.Now())
+		if past {
+			h.count("reader of the past")
+		}
+		r.model.Full = past || h.listed
+		r.model.Begin(h.known, func(id string) bool {
+			return h.ended[id] && h.known[id].State != pleg.StateExited || !slices.Contains(h.live[h.pod[id]], id)
+		}, past)
+	})
+	h.note("%s, past %v", r.name, past)
+	h.readers = append(h.readers, r)
+	h.save(r)
+}
+
+func (h *history) open(t *testing.T, o pleg.ExitOptions[string]) *pleg.ExitReader[string] {
+	r, err := h.gen.ExitReader(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// save saves the position of a reader and its model, as a program saves its state.
+func (h *history) save(r *reader) {
+	synctest.Wait()
+	at, err := json.Marshal(r.r.Position())
+	if err != nil {
+		h.fail("%v", err)
+	}
+	h.locked(func() { r.at, r.saved = at, r.model.Copy() })
+	h.note("%s is saved: %s", r.name, at)
+}
+
+// resume continues a reader from its saved position.
+func (h *history) resume(t *testing.T, r *reader) {
+	var p pleg.ExitPosition[string]
+	if err := json.Unmarshal(r.at, &p); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Due) > 0 {
+		h.count("kill with exits due")
+	}
+	r.r, r.model, r.resumed = h.open(t, pleg.ExitOptions[string]{Resume: &p}), r.saved.Copy(), true
+}
+
+// crash kills the program and starts it again later.
+func (h *history) crash(t *testing.T) {
+	h.count("kill")
+	h.note("killed")
+	h.end()
+	before := len(h.gone)
+	for range h.rng.IntN(4) {
+		h.sleep(2 * time.Second)
+		h.change()
+	}
+	if len(h.gone) > before {
+		h.count("container gone while down")
+	}
+	h.note("started again")
+	h.start(t)
+}
+
+// take takes exits and compares them with the model.
+func (h *history) take(r *reader, most int) {
+	for range most {
+		e, ok := r.r.TryNext()
+		if !ok {
+			return
+		}
+		h.count("exit: " + string(e.Source))
+		h.note("%s yields %s, %s", r.name, e.Container, e.Source)
+		h.locked(func() {
+			if err := r.model.Yield(e.Container, h.ended[e.Container]); err != nil {
+				h.fail("%s: %v", r.name, err)
+			}
+			if e.Lost > 0 || e.Source == pleg.ExitShown && !e.Known {
+				h.fail("%s: %+v", r.name, e)
+			}
+		})
+	}
+}
+
+func (h *history) name() string { return []string{"p", "q", "r", "s"}[h.rng.IntN(4)] }
+
+// change makes one change of the truth.
+func (h *history) change() {
+	pod := h.name()
+	live := h.live[pod]
+	if len(live) == 0 || h.rng.IntN(4) == 0 {
+		h.ids++
+		id := fmt.Sprintf("%s%d", pod, h.ids)
+		h.locked(func() { h.live[pod], h.pod[id] = append(slices.Clone(live), id), pod })
+		h.rt.Create(pod, id)
+		h.note("%s created", id)
+		if h.ctx != nil && h.ctx.Err() == nil {
+			h.expect(pod, id)
+		}
+		return
+	}
+	id := live[h.rng.IntN(len(live))]
+	switch h.rng.IntN(5) {
+	case 0, 1:
+		if h.rt.Start(pod, id) {
+			h.note("%s started", id)
+		}
+	case 2, 3:
+		h.locked(func() { h.ended[id] = true })
+		if h.rt.ExitCode(pod, id, int32(h.ids)) {
+			h.note("%s exited", id)
+		}
+	default:
+		h.locked(func() {
+			h.ended[id], h.gone[id] = true, true
+			h.live[pod] = slices.DeleteFunc(slices.Clone(live), func(x string) bool { return x == id })
+		})
+		h.rt.Remove(pod, id)
+		h.note("%s removed", id)
+	}
+}
+
+// expect announces a container to the readers of programs that create it.
+func (h *history) expect(pod, id string) {
+	for _, r := range h.readers {
+		if !r.creates {
+			continue
+		}
+		h.count("container expected")
+		h.locked(func() { r.model.Expect(id) })
+		r.r.Expect(pod, pleg.Container{ID: id})
+		if h.rng.IntN(3) > 0 {
+			h.save(r)
+		}
+	}
+}
+
+// wait begins a wait for a newer status.
+func (h *history) wait() {
+	pod, from := h.name(), time.Now()
+	cache, ctx := h.cache, h.ctx
+	h.all.Go(func() {
+		e, err := cache.GetNewerThan(ctx, pod, from)
 		if err != nil {
 			return
 		}
-		for _, p := range shown {
-			for _, c := range p.Containers {
-				h.show(p.ID, c.ID, showing{Start: h.Calls[place].Start, End: time.Now()})
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.count("wait ended")
+		if !e.Modified.After(from) {
+			h.fail("a wait from %v is answered as of %v", from, e.Modified)
+		}
+		if late := time.Since(from); late > 45*time.Second {
+			h.fail("a wait took %v", late)
+		}
+	})
+	synctest.Wait()
+}
+
+// check checks what holds at any moment.
+func (h *history) check() {
+	synctest.Wait()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.gen.Valid(); err != nil {
+		h.fail("%v", err)
+	}
+	for pod, e := range h.cache.All() {
+		if e.Err != nil || e.Status == nil {
+			continue
+		}
+		h.count("check of a pod's version")
+		if e.Status.Version < h.version[pod] {
+			h.fail("the cache shows version %d of %s after %d", e.Status.Version, pod, h.version[pod])
+		}
+		h.version[pod] = e.Status.Version
+	}
+}
+
+// settle ends the faults and checks what must then become true.
+func (h *history) settle(t *testing.T) {
+	h.rt.SetFaults(plegtest.Faults{})
+	time.Sleep(60 * time.Second) // what hangs is cancelled, backoffs are over, streams are back
+	h.change()
+	if err := h.gen.Relist(h.ctx); err != nil {
+		h.fail("a Relist of a live runtime: %v", err)
+	}
+	h.compare()
+	h.change()
+	time.Sleep(h.options.EventedPeriod + 70*time.Second)
+	h.compare()
+	h.check()
+	lists, looks := h.rt.Calls()["Pods"], h.rt.Calls()["Pod"]
+	period := time.Second
+	if h.stream {
+		period = h.options.EventedPeriod
+	}
+	time.Sleep(5 * period)
+	synctest.Wait()
+	h.count("check of idle costs")
+	if n, m := h.rt.Calls()["Pods"]-lists, h.rt.Calls()["Pod"]-looks; n > 6 || m > 0 {
+		h.fail("%d lists and %d looks in five idle periods", n, m)
+	}
+	for _, r := range h.readers {
+		h.take(r, 1<<30)
+		h.locked(func() {
+			if list := r.model.Missing(func(id string) bool { return h.ended[id] }); len(list) > 0 {
+				h.fail("%s: the exits of %v are missing", r.name, list)
 			}
+		})
+	}
+	if err := h.gen.Healthy(); err != nil {
+		h.fail("%v", err)
+	}
+	if s := h.gen.Stats(); s.Containers > 100 {
+		h.fail("%d containers", s.Containers)
+	}
+}
+
+// compare compares the cache with the runtime.
+func (h *history) compare() {
+	synctest.Wait()
+	h.count("check of the cache")
+	truth := h.rt.Truth()
+	for _, pod := range []string{"p", "q", "r", "s"} {
+		e := h.cache.Get(pod)
+		// A container that came and went between two answers changes the version only.
+		if want := truth[pod]; e.Err != nil || e.Present != (want != nil) || e.Present && !slices.EqualFunc(e.Status.Listed, want.Listed, sameContainer) {
+			h.fail("the cache has %v of %s, %v; the truth is %v", e.Status, pod, e.Err, want)
 		}
-	})
+	}
 }
 
-func (r *recorder) Pods(ctx context.Context) (list []pleg.Pod[string], err error) {
-	r.call("Pods", "", func() ([]pleg.Pod[string], error) {
-		list, err = r.Runtime.Pods(ctx)
-		return list, err
-	})
-	return list, err
-}
+func sameContainer(a, b pleg.Container) bool { return a.ID == b.ID && a.State == b.State }
 
-func (r *recorder) Pod(ctx context.Context, id string) (p pleg.Pod[string], err error) {
-	r.call("Pod", id, func() ([]pleg.Pod[string], error) {
-		p, err = r.Runtime.Pod(ctx, id)
-		return []pleg.Pod[string]{p}, err
-	})
-	return p, err
-}
-
-func (r *recorder) Status(ctx context.Context, id string) (s *plegtest.Status, stamp time.Time, err error) {
-	r.call("Status", id, func() ([]pleg.Pod[string], error) {
-		if s, stamp, err = r.Runtime.Status(ctx, id); err != nil {
-			return nil, err
+// listen reads Events and checks their order.
+func (h *history) listen() {
+	seen := map[string]bool{}
+	removed := map[string]bool{}
+	for e := range h.gen.Events(h.ctx) {
+		h.mu.Lock()
+		h.count(string(e.Type))
+		if e.Container != "" {
+			what := string(e.Type) + " " + e.Container
+			if removed[e.Container] {
+				h.fail("%s after its removal", what)
+			}
+			if seen[what] && e.Type != pleg.ContainerChanged {
+				h.fail("%s twice", what)
+			}
+			if e.Type == pleg.ContainerDied && !h.ended[e.Container] {
+				h.fail("%s before its end", what)
+			}
+			seen[what], removed[e.Container] = true, e.Type == pleg.ContainerRemoved
 		}
-		return []pleg.Pod[string]{{ID: id, Containers: s.Listed}}, nil
-	})
-	return s, stamp, err
+		h.mu.Unlock()
+	}
 }
 
-func (r *recorder) Events(ctx context.Context, handle func(pleg.RuntimeEvent[string, *plegtest.Status])) error {
-	r.Note(func(h *history) { h.Connections = append(h.Connections, time.Now()) })
-	err := r.Runtime.Events(ctx, func(e pleg.RuntimeEvent[string, *plegtest.Status]) {
-		start := time.Now()
+// An eyewitness passes the Generator's questions on, and shows the answers to the models.
+type eyewitness struct {
+	*plegtest.Runtime[string]
+	h *history
+}
+
+func (w *eyewitness) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
+	pods, err := w.Runtime.Pods(ctx)
+	if err == nil {
+		var all []pleg.Container
+		for _, p := range pods {
+			all = append(all, p.Containers...)
+		}
+		w.answer(true, all)
+	}
+	return pods, err
+}
+
+func (w *eyewitness) Pod(ctx context.Context, id string) (pleg.Pod[string], *plegtest.Status, error) {
+	p, s, err := w.Runtime.Pod(ctx, id)
+	if err == nil || errors.Is(err, pleg.ErrNotFound) {
+		w.answer(false, p.Containers)
+	}
+	return p, s, err
+}
+
+func (w *eyewitness) Events(ctx context.Context, handle func(pleg.RuntimeEvent[string])) error {
+	return w.Runtime.Events(ctx, func(e pleg.RuntimeEvent[string]) {
+		if w.h.plant.forget {
+			w.h.forget(e)
+		}
 		handle(e)
-		r.Note(func(h *history) {
-			h.Deliveries = append(h.Deliveries, delivery{At: start, Took: time.Since(start), Event: e})
-			if e.Pod != "" && e.Type <= pleg.RuntimeEventDeleted {
-				h.show(e.Pod, e.Container, showing{Start: start, End: start, Event: true})
-			}
-		})
 	})
-	if errors.Is(err, plegtest.ErrInjected) {
-		r.trouble()
-	}
-	return err
 }
 
-// Watch records the entries that a Watch loop yields to the named reader until the loop
-// ends. It sleeps for pace after every entry.
-func (r *recorder) Watch(ctx context.Context, reader string, c *statuscache.Cache[string, *plegtest.Status], pace time.Duration) {
-	for key, e := range c.Watch(ctx) {
-		r.Note(func(h *history) {
-			h.Views = append(h.Views, view{Reader: reader, At: time.Now(), Pod: key, Entry: e})
-		})
-		sleep(ctx, pace)
+// forget plants a fault of an earlier version: a resumed reader doubts an end that it
+// knows from an event only, drops it and remembers it as reported.
+func (h *history) forget(e pleg.RuntimeEvent[string]) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, known := h.known[e.Container]
+	if known || e.Type != pleg.RuntimeEventDeleted {
+		return
 	}
-}
-
-// Read records the events of an Events loop, like Watch.
-func (r *recorder) Read(ctx context.Context, reader string, g *pleg.Generator[string, *plegtest.Status], pace time.Duration) {
-	r.Note(func(h *history) { h.Readers[reader] = time.Now() })
-	for e := range g.Events(ctx) {
-		r.Note(func(h *history) {
-			h.Events = append(h.Events, eventRead{Reader: reader, At: time.Now(), Event: e})
-		})
-		sleep(ctx, pace)
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	if d > 0 {
-		select {
-		case <-time.After(d):
-		case <-ctx.Done():
+	for _, r := range h.readers {
+		if r.resumed {
+			r.r.Forget(e.Pod, e.Container)
 		}
 	}
 }
 
-// Wait records a GetNewerThan for now; with a live runtime it may last as long
-// as limit.
-func (r *recorder) Wait(ctx context.Context, c *statuscache.Cache[string, *plegtest.Status], id string, limit time.Duration) (entry, error) {
-	return r.wait(id, limit, func(now time.Time) (entry, error) { return c.GetNewerThan(ctx, id, now) })
-}
-
-// WaitFor records a WaitFor that ends like a GetNewerThan for now.
-func (r *recorder) WaitFor(ctx context.Context, c *statuscache.Cache[string, *plegtest.Status], id string, limit time.Duration) (entry, error) {
-	return r.wait(id, limit, func(now time.Time) (entry, error) {
-		return c.WaitFor(ctx, id, func(e entry) bool { return e.Modified.After(now) })
-	})
-}
-
-func (r *recorder) wait(id string, limit time.Duration, get func(now time.Time) (entry, error)) (entry, error) {
-	now, place := time.Now(), 0
-	r.Note(func(h *history) {
-		place = len(h.Waits)
-		h.Waits = append(h.Waits, wait{Pod: id, Min: now, Start: now, Limit: limit})
-	})
-	e, err := get(now)
-	r.Note(func(h *history) {
-		w := &h.Waits[place]
-		w.End, w.Entry, w.Err = time.Now(), e, err
-	})
-	return e, err
-}
-
-// Compare records a comparison of the cache with the truth, equal now by the numbered
-// guarantee (0 for none), and the final state of the readers of Watch, Read and exits,
-// which have caught up.
-func (r *recorder) Compare(c *statuscache.Cache[string, *plegtest.Status], guarantee int, readers ...string) {
-	r.Note(func(h *history) {
-		f := final{
-			At: time.Now(), Guarantee: guarantee, Cache: maps.Collect(c.All()), Truth: r.Truth(),
-			Readers: map[string]map[string]entry{},
-		}
-		for _, reader := range readers {
-			if _, ok := h.ExitReaders[reader]; ok {
-				f.ExitsRead = append(f.ExitsRead, reader)
-			} else if _, ok := h.Readers[reader]; ok {
-				f.EventsRead = append(f.EventsRead, reader)
-			} else {
-				f.Readers[reader] = h.view(reader)
-			}
-		}
-		h.Finals = append(h.Finals, f)
-	})
-}
-
-// view returns the last entries of a Watch loop.
-func (h *history) view(reader string) map[string]entry {
-	m := map[string]entry{}
-	for _, v := range h.Views {
-		switch {
-		case v.Reader != reader:
-		case v.Entry.Present:
-			m[v.Pod] = v.Entry
-		default:
-			delete(m, v.Pod)
+func (w *eyewitness) answer(list bool, seen []pleg.Container) {
+	w.h.mu.Lock()
+	defer w.h.mu.Unlock()
+	w.h.note("answer, list %v: %s", list, &plegtest.Status{Listed: seen})
+	w.h.listed = w.h.listed || list
+	for _, c := range seen {
+		if old, ok := w.h.known[c.ID]; !ok || old.State < c.State {
+			w.h.known[c.ID] = c
 		}
 	}
-	return m
-}
-
-// A recorder records what the runtime did, including senseless steps.
-func TestRecorderKeepsTheTruth(t *testing.T) {
-	rt := record(1, plegtest.Faults{})
-	rt.Start("p", "a") // not there
-	rt.Create("p", "a")
-	rt.Exit("p", "a")
-	rt.Remove("p", "a")
-	rt.Create("p", "b")
-	var got []string
-	for _, c := range rt.History().Changes {
-		got = append(got, c.Status.String())
-		if c.Status != nil {
-			equal(t, "version", c.Version, c.Status.Version)
+	for _, r := range w.h.readers {
+		if r.r == nil {
+			continue
 		}
-	}
-	if want := []string{"v1 a:created", "v2 a:exited", "gone", "v4 b:created"}; !slices.Equal(got, want) {
-		t.Errorf("changes %q, want %q", got, want)
+		r.model.Answer(list, seen)
 	}
 }

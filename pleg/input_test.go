@@ -7,62 +7,18 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"k8s.io/utils/clock"
 
 	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/pleg/plegtest"
 	"github.com/restartkit/restart/pleg/statuscache"
-	"k8s.io/utils/clock"
 )
 
-// listing is a Runtime with the test's lists.
-type listing struct {
-	pods   []pleg.Pod[string]
-	stamp  time.Time
-	status func(ctx context.Context) error
-}
-
-func (l *listing) Pods(context.Context) ([]pleg.Pod[string], error) { return l.pods, nil }
-
-func (l *listing) Status(ctx context.Context, id string) (*plegtest.Status, time.Time, error) {
-	if l.status != nil {
-		return nil, time.Time{}, l.status(ctx)
-	}
-	var s *plegtest.Status
-	for _, p := range l.pods {
-		if p.ID == id {
-			if s == nil {
-				s = &plegtest.Status{}
-			}
-			s.Listed = append(s.Listed, p.Containers...)
-		}
-	}
-	if s == nil {
-		return nil, time.Time{}, pleg.ErrNotFound
-	}
-	return s, l.stamp, nil
-}
-
-// listed runs body over a generator of a listing that is driven by Relist.
-func listed(t *testing.T, body func(w *world, l *listing)) {
-	t.Helper()
-	setup{}.run(t, func(w *world) {
-		l := &listing{}
-		gen, err := pleg.NewGenerator[string, *plegtest.Status](l, nil, w.cache, pleg.GeneratorOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.gen = gen
-		body(w, l)
-	})
-}
-
-func pod(id string, containers ...pleg.Container) pleg.Pod[string] {
-	return pleg.Pod[string]{ID: id, Containers: containers}
-}
-
-// Lists with duplicate pods or containers, pods without containers, undefined states,
-// the zero key and empty ids.
+// Lists with duplicate pods or containers, pods without containers, undefined states
+// and empty ids. A look shows the same.
 func TestMalformedLists(t *testing.T) {
 	running := pleg.Container{ID: "a", State: pleg.StateRunning}
 	exited := pleg.Container{ID: "a", State: pleg.StateExited}
@@ -80,14 +36,14 @@ func TestMalformedLists(t *testing.T) {
 		{"its containers go first", [][]pleg.Pod[string]{{pod("p", running)}, {pod("p")}, {}}, "p:started a p:died a p:removed a p:sync"},
 		{"unknown takes nothing back", [][]pleg.Pod[string]{{pod("p", running)}, {pod("p", unknown)}, {pod("p", running)}, {pod("p", exited)}, {pod("p", strange)}}, "p:started a p:died a"},
 		{"unknown first", [][]pleg.Pod[string]{{pod("p", strange)}, {pod("p", unknown)}, {pod("p", pleg.Container{ID: "a", State: pleg.StateCreated})}, {pod("p", running)}}, "p:changed a p:changed a p:started a"},
-		{"the zero key", [][]pleg.Pod[string]{{pod("", running)}, {}}, ":started a :died a :removed a"},
 		{"no id", [][]pleg.Pod[string]{{pod("p", pleg.Container{State: pleg.StateExited})}, {pod("p")}}, "p:died p:removed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			listed(t, func(w *world, l *listing) {
-				read := w.read("reader", 0)
-				for _, l.pods = range tt.lists {
-					w.gen.Relist(w.ctx)
+			setup{}.run(t, func(w *world) {
+				rt := newListing(w)
+				read := w.read(0)
+				for _, rt.list = range tt.lists {
+					w.relist()
 					w.pass(time.Second)
 				}
 				equal(t, "events", strings.Join(strings.Fields(read()), " "), tt.want)
@@ -96,115 +52,165 @@ func TestMalformedLists(t *testing.T) {
 	}
 }
 
-// The slices that Pods returns may be reused.
-func TestGeneratorDoesNotRetainLists(t *testing.T) {
-	listed(t, func(w *world, l *listing) {
-		l.pods = []pleg.Pod[string]{pod("p", pleg.Container{ID: "a", State: pleg.StateRunning})}
-		hold := make(chan struct{})
-		l.status = func(context.Context) error { <-hold; l.status = nil; return errors.New("later") }
-		done := make(chan error, 1)
-		go func() { done <- w.gen.Relist(w.ctx) }()
-		w.pass(time.Second)
-		l.pods[0].Containers[0] = pleg.Container{ID: "other", State: pleg.StateExited}
-		l.pods[0].ID = "other"
-		close(hold)
-		<-done
-		if e := w.cache.Get("p"); !e.Present || e.Err == nil {
-			t.Errorf("pod p: %+v", e)
+// A listing is a Runtime with the test's list, and looks at it.
+type listing struct {
+	scene
+	list []pleg.Pod[string]
+}
+
+func newListing(w *world) *listing {
+	l := &listing{}
+	l.recorder = w.rt
+	l.pods = func() ([]pleg.Pod[string], error) { return l.list, nil }
+	l.pod = func(id string) (pleg.Pod[string], *plegtest.Status, error) {
+		one, found := pod(id), false
+		for _, p := range l.list {
+			if p.ID == id {
+				one.Containers, found = append(one.Containers, p.Containers...), true
+			}
+		}
+		if !found {
+			return one, nil, pleg.ErrNotFound
+		}
+		return one, &plegtest.Status{Listed: one.Containers}, nil
+	}
+	w.replace(l, false)
+	return l
+}
+
+// The zero key is an error of the list, and an answer about another pod one of the look.
+func TestAnswersAboutOtherPodsAreErrors(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		l := newListing(w)
+		l.list = []pleg.Pod[string]{pod("p", pleg.Container{ID: "a", State: pleg.StateRunning})}
+		w.relist()
+		l.list = []pleg.Pod[string]{pod("q"), pod("")}
+		if err := w.gen.Relist(w.ctx); err == nil || err.Error() != "pleg: Pods: pod 1 has the zero key" {
+			t.Errorf("a list with the zero key: %v", err)
+		}
+		w.shows("a:running")
+		equal(t, "pods", w.cache.Len(), 1)
+		l.list = []pleg.Pod[string]{pod("p", pleg.Container{ID: "a", State: pleg.StateExited})}
+		l.pod = func(string) (pleg.Pod[string], *plegtest.Status, error) {
+			return pod("q", pleg.Container{ID: "z", State: pleg.StateExited}), &plegtest.Status{}, nil
+		}
+		w.relist()
+		if e := w.cache.Get("p"); e.Err == nil || e.Err.Error() != "pleg: Pod(p): the answer is about pod q" {
+			t.Errorf("%v", e.Err)
 		}
 	})
 }
 
-func TestPodGoneBetweenListAndStatusIsGone(t *testing.T) {
-	listed(t, func(w *world, l *listing) {
-		read := w.read("reader", 0)
-		l.pods = []pleg.Pod[string]{pod("p", pleg.Container{ID: "a", State: pleg.StateRunning})}
-		w.gen.Relist(w.ctx)
+// The slices that the runtime returns may be reused.
+func TestGeneratorDoesNotRetainLists(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		l := newListing(w)
+		l.list = []pleg.Pod[string]{pod("p", pleg.Container{ID: "a", State: pleg.StateRunning})}
+		read := w.read(0)
+		w.relist()
+		w.relist()
+		l.list[0].Containers[0] = pleg.Container{ID: "other", State: pleg.StateExited}
+		w.relist()
+		equal(t, "events", read(), "p:started a p:died a p:removed a p:died other")
+	})
+}
+
+// A pod that a list shows and looks do not find is gone, and may be listed for ever.
+func TestPodGoneBetweenListAndLookIsGone(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		l := newListing(w)
+		read := w.read(0)
+		l.list = []pleg.Pod[string]{pod("p", pleg.Container{ID: "a", State: pleg.StateRunning})}
+		w.relist()
 		w.shows("a:running")
-		w.pass(time.Second)
-		l.pods = []pleg.Pod[string]{pod("p", pleg.Container{ID: "a", State: pleg.StateExited})}
-		l.status = func(context.Context) error { return fmt.Errorf("pod p: %w", pleg.ErrNotFound) }
-		for range 5 { // and goes on being listed
-			w.gen.Relist(w.ctx)
+		l.pod = func(string) (pleg.Pod[string], *plegtest.Status, error) {
+			return pod("p"), nil, fmt.Errorf("pod p: %w", pleg.ErrNotFound)
+		}
+		w.gen.RequestRelist("p")
+		for range 5 {
+			w.relist()
 			w.shows("gone")
 			w.pass(time.Second)
 		}
-		equal(t, "events", without(read(), "p:sync"), "p:started a p:died a p:removed a")
+		equal(t, "events", without(without(read(), "p:sync"), "p:changed a"), "p:started a p:died a p:removed a")
 	})
 }
 
-// A status with any timestamp is in the cache after one relist, with the relist's time.
-func TestWrongStampsCostOneRelist(t *testing.T) {
-	listed(t, func(w *world, l *listing) {
-		now := time.Now()
-		for i, stamp := range []time.Time{
-			{}, time.Unix(0, 0), time.Unix(0, now.Unix()), now.AddDate(174, 0, 0), time.Time{}.Add(time.Hour), time.Time{}.AddDate(-1, 0, 0),
-			now.AddDate(5000, 0, 0), now.Add(24 * time.Hour), now.Add(-24 * time.Hour), now.Add(-time.Minute), now.Truncate(time.Second),
-		} {
-			l.stamp = stamp
-			l.pods = []pleg.Pod[string]{pod("p", pleg.Container{ID: fmt.Sprint(i), State: pleg.StateRunning})}
-			at := time.Now()
-			w.gen.Relist(w.ctx)
-			w.shows(fmt.Sprintf("%d:running", i))
-			if e := w.cache.Get("p"); !e.Modified.Equal(at) {
-				t.Errorf("stamped %v: known as of %v, want %v", stamp, e.Modified, at)
-			}
-			w.pass(time.Second)
-		}
-	})
-}
-
-// Events of unknown type, of an unknown pod, without a container, with another pod's
-// contents, or stamped in the year 1 or 2200 request a look and do nothing else.
-func TestMalformedEventsOnlyRequestARelist(t *testing.T) {
+// Events of unknown type, of an unknown pod, without a container or that lie ask for a
+// look and do nothing else.
+func TestMalformedEventsOnlyAskForALook(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("a")
-		w.gen.Relist(w.ctx)
-		lie := &plegtest.Status{Version: 1, Listed: []pleg.Container{{ID: "a", State: pleg.StateExited}}}
-		other := event("a", pleg.RuntimeEventStopped, time.Now(), lie)
-		other.Seen.Pod.ID = "q"
-		empty := event("a", pleg.RuntimeEventDeleted, time.Now(), &plegtest.Status{})
-		nobody := event("a", pleg.RuntimeEventStopped, time.Now(), lie)
-		nobody.Pod = ""
-		for _, e := range []pleg.RuntimeEvent[string, *plegtest.Status]{
-			{}, other, empty, nobody,
-			event("", 99, time.Now(), nil),
-			event("a", -1, time.Time{}, nil),
-			event("a", pleg.RuntimeEventStopped, time.Time{}, lie),
-			event("a", pleg.RuntimeEventStopped, time.Time{}.Add(time.Hour), lie),
-			event("a", pleg.RuntimeEventStopped, time.Now().AddDate(174, 0, 0), lie),
-			event("a", pleg.RuntimeEventStopped, time.Unix(0, time.Now().Unix()), lie),
+		w.relist()
+		for _, e := range []pleg.RuntimeEvent[string]{
+			{},
+			{Pod: "p"},
+			{Container: "a", Type: pleg.RuntimeEventStopped},
+			event("", 99),
+			event("a", -1),
+			event("a", pleg.RuntimeEventDeleted),
+			{Pod: "p", Container: "a", Type: 99, Exit: &pleg.ExitDetails{Code: 1}},
 		} {
 			w.pass(time.Second)
 			s.handle(e)
 			w.shows("a:running")
 		}
 		for i := range 10 {
-			s.handle(pleg.RuntimeEvent[string, *plegtest.Status]{Pod: fmt.Sprint("nobody", i), Container: "c", Type: pleg.RuntimeEventStopped})
+			s.handle(pleg.RuntimeEvent[string]{Pod: fmt.Sprint("nobody", i), Container: "c", Type: pleg.RuntimeEventStopped})
 		}
+		w.pass(time.Second)
 		w.shows("a:running")
 		equal(t, "pods", w.cache.Len(), 1)
 	})
 }
 
-// Memory of events of unknown pods and containers is bounded.
-func TestUnknownContainersAreForgotten(t *testing.T) {
+// A flood of events of unknown pods and containers, and without a pod, is bounded in
+// memory and calls.
+func TestFloodOfEventsIsBounded(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("a")
+		w.relist()
+		lists, looks := w.calls()
 		for i := range 20000 {
-			s.handle(pleg.RuntimeEvent[string, *plegtest.Status]{Pod: fmt.Sprint("nobody", i), Container: "c", Type: pleg.RuntimeEventCreated})
-			s.handle(pleg.RuntimeEvent[string, *plegtest.Status]{Pod: "p", Container: fmt.Sprint("c", i), Type: pleg.RuntimeEventCreated})
+			s.handle(pleg.RuntimeEvent[string]{Pod: fmt.Sprint("nobody", i), Container: "c", Type: pleg.RuntimeEventCreated})
+			s.handle(pleg.RuntimeEvent[string]{Pod: "p", Container: fmt.Sprint("c", i), Type: pleg.RuntimeEventCreated})
+			s.handle(pleg.RuntimeEvent[string]{})
 			if i%100 == 0 {
-				w.pass(0)
+				w.pass(time.Millisecond)
 			}
-			if s := w.gen.Stats(); s.Retained > 5000 {
-				t.Fatalf("after %d events of unknown pods %d things are held", i, s.Retained)
+			if s := w.gen.Stats(); s.Retained > 3000 {
+				t.Fatalf("after %d events %d things are held", 3*i, s.Retained)
 			}
 		}
 		w.pass(5 * time.Second)
 		w.shows("a:running")
+		w.relist()
 		if s := w.gen.Stats(); s.Retained > 10 {
 			t.Errorf("in the end %d things are held", s.Retained)
+		}
+		if n, m := w.calls(); n-lists > 8 || m-looks > 21000 {
+			t.Errorf("%d lists and %d looks", n-lists, m-looks)
+		}
+		if n := w.gen.Stats().UnseenContainers; n == 0 {
+			t.Error("no container is counted as unseen")
+		}
+	})
+}
+
+// Requests for pods that are gone leave tombstones, which full lists free.
+func TestTombstonesAreBounded(t *testing.T) {
+	setup{stream: true}.run(t, func(w *world) {
+		w.start()
+		w.pass(5 * time.Second)
+		most := 0
+		for i := range 5000 {
+			w.gen.RequestRelist(fmt.Sprint(i))
+			time.Sleep(time.Millisecond)
+			synctest.Wait()
+			most = max(most, w.gen.Stats().Retained)
+		}
+		if most > 3000 {
+			t.Errorf("%d tombstones", most)
 		}
 	})
 }
@@ -226,17 +232,123 @@ func TestClockSetBackMakesNothingSpin(t *testing.T) {
 		w.up("a")
 		w.pass(5 * time.Second)
 		c.by.Store(int64(time.Minute))
-		lists, others := w.calls()
+		lists, looks := w.calls()
 		for i := range 10 {
 			w.up(fmt.Sprint("b", i))
 			w.pass(5 * time.Second)
 		}
 		more, later := w.calls()
-		if n := more - lists + later - others; n > 300 {
+		if n := more - lists + later - looks; n > 300 {
 			t.Errorf("%d calls in 50s", n)
 		}
-		w.rt.Note(func(h *history) { h.Waits = nil })
 		w.pass(2 * time.Minute)
-		w.rt.Compare(w.cache, 4)
+		w.rt.Exit("p", "a")
+		w.pass(time.Second)
+		if e := w.cache.Get("p"); e.Err != nil || e.Status == nil || e.Status.Version != w.rt.Truth()["p"].Version {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// A panic of the Runtime or the Streamer ends Run, which panics with its value, and
+// leaves no lock held and no call behind.
+func TestPanicOfARuntimeReachesRun(t *testing.T) {
+	for _, what := range []string{"Pods", "Pod", "Events"} {
+		setup{}.run(t, func(w *world) {
+			rt := &panicking{recorder: w.rt, what: what}
+			w.make(rt, pleg.GeneratorOptions[string]{Stream: rt})
+			w.up("a")
+			func() {
+				defer func() { equal(t, "recovered", recover(), any(what)) }()
+				_ = w.gen.Run(w.ctx)
+			}()
+			equal(t, "calls left", w.rt.Busy(), 0)
+			w.gen.RequestRelist("p")
+			rt.what = ""
+			w.start()
+			w.shows("a:running")
+		})
+	}
+}
+
+// panicking panics in one method.
+type panicking struct {
+	*recorder
+	what string
+}
+
+func (p *panicking) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
+	if p.what == "Pods" {
+		panic(p.what)
+	}
+	return p.recorder.Pods(ctx)
+}
+
+func (p *panicking) Pod(ctx context.Context, id string) (pleg.Pod[string], *plegtest.Status, error) {
+	if p.what == "Pod" {
+		panic(p.what)
+	}
+	return p.recorder.Pod(ctx, id)
+}
+
+func (p *panicking) Events(ctx context.Context, handle events) error {
+	if p.what == "Events" {
+		panic(p.what)
+	}
+	return p.recorder.Events(ctx, handle)
+}
+
+// A panic in Merge leaves no lock held.
+func TestPanicInMergeLeavesNoLock(t *testing.T) {
+	bad := true
+	merge := func(old, new *plegtest.Status) *plegtest.Status {
+		if bad {
+			panic("merge")
+		}
+		return new
+	}
+	setup{cache: statuscache.Options[*plegtest.Status]{Merge: merge}}.run(t, func(w *world) {
+		w.up("a")
+		w.relist()
+		w.rt.Exit("p", "a")
+		func() {
+			defer func() { equal(t, "recovered", recover(), any("merge")) }()
+			_ = w.gen.Relist(w.ctx)
+		}()
+		bad = false
+		w.pass(time.Second)
+		w.relist()
+		w.shows("a:exited")
+	})
+}
+
+// A look that ignores its deadline fails at the deadline all the same. It keeps its place
+// among the calls, and its answer counts if it ever comes.
+func TestDeafLookFailsAtItsDeadline(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		hold := make(chan struct{})
+		rt := &scene{recorder: w.rt}
+		rt.pod = func(id string) (pleg.Pod[string], *plegtest.Status, error) {
+			if id == "p" {
+				<-hold
+			}
+			return w.rt.Pod(context.Background(), id)
+		}
+		w.replace(rt, false)
+		w.up("a")
+		w.start()
+		begin := time.Now()
+		w.relist()
+		equal(t, "Relist took", time.Since(begin), 10*time.Second)
+		if e := w.cache.Get("p"); !errors.Is(e.Err, context.DeadlineExceeded) {
+			t.Errorf("%+v", e)
+		}
+		w.rt.Create("q", "b")
+		w.pass(5 * time.Second)
+		equal(t, "another pod", w.cache.Get("q").Present, true)
+		equal(t, "calls for the deaf one", w.rt.Calls()["Pod"], 1)
+		close(hold)
+		w.pass(time.Millisecond)
+		w.shows("a:running")
 	})
 }

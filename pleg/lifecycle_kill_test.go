@@ -39,7 +39,7 @@ func TestLifecycleSurvivesKills(t *testing.T) {
 	for _, what := range []string{
 		"exits known", "exits unknown", "ended while dead", "gone while dead", "removed before its start", "decided again",
 		"kill before create", "kill after create", "kill before save", "kill after save", "kill before start", "kill after start",
-		"kill before decision", "kill after decision", "kill in Pods", "kill in Status", "kill while waiting", "lives ended by an error",
+		"kill before decision", "kill after decision", "kill in Pods", "kill in Pod", "kill while waiting", "lives ended by an error",
 	} {
 		if counts[what] == 0 {
 			t.Errorf("no %s", what)
@@ -232,7 +232,7 @@ func (l *lifecycle) program(names []string) *supervisor {
 		l.left = left
 	}
 	rt := &witness{l.rt, l}
-	var stream pleg.Streamer[string, *plegtest.Status]
+	var stream pleg.Streamer[string]
 	if l.rng.IntN(2) == 0 {
 		stream = l.rt
 	}
@@ -272,11 +272,11 @@ func (w *witness) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
 	return w.Runtime.Pods(ctx)
 }
 
-func (w *witness) Status(ctx context.Context, pod string) (*plegtest.Status, time.Time, error) {
-	if w.l.look("in Status") {
-		return nil, time.Time{}, context.Canceled
+func (w *witness) Pod(ctx context.Context, pod string) (pleg.Pod[string], *plegtest.Status, error) {
+	if w.l.look("in Pod") {
+		return pleg.Pod[string]{}, nil, context.Canceled
 	}
-	return w.Runtime.Status(ctx, pod)
+	return w.Runtime.Pod(ctx, pod)
 }
 
 // note adds a line to the log. The caller holds the lock.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,48 +16,32 @@ import (
 // success is reported.
 func TestFailedStatusIsCachedAndRetried(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
-		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
+		rt := &fickle{recorder: w.rt}
 		w.replace(rt, true)
 		w.up("a")
-		rt.fail.Store(true)
+		rt.fail(errors.New("no status today"))
 		w.start()
-		read := w.read("reader", 0)
+		read := w.read(0)
 		w.shows("nothing no status today")
 		if e := w.cache.Get("p"); !e.Present || e.Status != nil {
 			t.Errorf("a pod whose status was never read: %+v", e)
 		}
-		equal(t, "events", read(), "")
+		equal(t, "events", read(), "p:sync")
 		w.pass(25 * time.Second)
-		equal(t, "inspections in 25s", w.count("Status"), 0) // all failed before the runtime
-		equal(t, "attempts in 25s", rt.failed.Load(), 6)     // at 0 1 3 7 15 25
-		rt.fail.Store(false)
+		equal(t, "looks in 25s", w.count("Pod"), 0) // all failed before the runtime
+		equal(t, "attempts in 25s", rt.failed, 6)   // at 0 1 3 7 15 25
+		rt.fail(nil)
 		w.pass(10 * time.Second)
 		w.shows("a:running")
-		equal(t, "events", read(), "p:started a")
-		rt.fail.Store(true)
+		equal(t, "events", read(), "p:sync p:started a")
+		rt.fail(errors.New("no status today"))
 		w.gen.RequestRelist("p")
 		w.shows("a:running no status today")
-		rt.fail.Store(false)
+		rt.fail(nil)
 		w.pass(time.Second)
 		w.shows("a:running")
-		equal(t, "events", read(), "p:started a p:sync")
+		equal(t, "events", read(), "p:sync p:started a p:sync")
 	})
-}
-
-// fickle fails on demand.
-type fickle struct {
-	*recorder
-	fail   atomic.Bool
-	failed atomic.Int64
-	err    error
-}
-
-func (f *fickle) Status(ctx context.Context, id string) (*plegtest.Status, time.Time, error) {
-	if f.fail.Load() {
-		f.failed.Add(1)
-		return nil, time.Time{}, f.err
-	}
-	return f.recorder.Status(ctx, id)
 }
 
 // A call is abandoned after its timeout, and others proceed meanwhile.
@@ -74,7 +57,7 @@ func TestHungStatusBlocksNoOtherPod(t *testing.T) {
 		w.rt.Exit("p", "a")
 		w.shows("a:exited")
 		w.pass(10*time.Second + time.Millisecond)
-		if e := w.cache.Get("q"); !errors.Is(e.Err, context.DeadlineExceeded) || !strings.Contains(e.Err.Error(), "Status(q)") {
+		if e := w.cache.Get("q"); !errors.Is(e.Err, context.DeadlineExceeded) || !strings.Contains(e.Err.Error(), "Pod(q)") {
 			t.Errorf("after the timeout: %+v", e)
 		}
 	})
@@ -86,16 +69,16 @@ type hanging struct {
 	pod string
 }
 
-func (h *hanging) Status(ctx context.Context, id string) (*plegtest.Status, time.Time, error) {
+func (h *hanging) Pod(ctx context.Context, id string) (pleg.Pod[string], *plegtest.Status, error) {
 	if id == h.pod {
 		<-ctx.Done()
-		return nil, time.Time{}, ctx.Err()
+		return pleg.Pod[string]{}, nil, ctx.Err()
 	}
-	return h.recorder.Status(ctx, id)
+	return h.recorder.Pod(ctx, id)
 }
 
 func TestMaxConcurrentLimitsCalls(t *testing.T) {
-	setup{faults: plegtest.Faults{Slow: 1, SlowBy: 2 * time.Second}, options: pleg.GeneratorOptions{MaxConcurrent: 3}}.run(t, func(w *world) {
+	setup{faults: plegtest.Faults{Slow: 1, SlowBy: 2 * time.Second}, options: pleg.GeneratorOptions[string]{MaxConcurrent: 3}}.run(t, func(w *world) {
 		for i := range 12 {
 			w.rt.Create(fmt.Sprint("p", i), "a")
 		}
@@ -104,14 +87,14 @@ func TestMaxConcurrentLimitsCalls(t *testing.T) {
 		for range 300 {
 			w.pass(100 * time.Millisecond)
 			busy := 0
-			for _, c := range w.rt.History().Calls {
-				if c.Kind == "Status" && c.End.IsZero() {
+			for _, c := range w.rt.recorded() {
+				if c.kind == "Pod" && c.end.IsZero() {
 					busy++
 				}
 			}
 			most = max(most, busy)
 		}
-		equal(t, "inspections at a time", most, 3)
+		equal(t, "looks at a time", most, 3)
 		equal(t, "pods", w.cache.Len(), 12)
 	})
 }
@@ -120,92 +103,73 @@ func TestMaxConcurrentLimitsCalls(t *testing.T) {
 // Relist does.
 func TestListsRespectBackoffOfFailingPod(t *testing.T) {
 	setup{}.run(t, func(w *world) {
-		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
+		rt := &fickle{recorder: w.rt}
 		w.replace(rt, false)
 		w.up("a")
-		rt.fail.Store(true)
+		rt.fail(errors.New("no status today"))
 		w.start()
 		w.pass(24 * time.Second)
-		n := rt.failed.Load()
+		n := rt.failed
 		if n > 8 {
 			t.Errorf("%d attempts in 24 s", n)
 		}
 		w.gen.Relist(w.ctx)
-		equal(t, "attempts after Relist", rt.failed.Load(), n+1)
+		equal(t, "attempts after Relist", rt.failed, n+1)
 		w.pass(5 * time.Second)
-		equal(t, "attempts 5s later", rt.failed.Load(), n+1)
+		equal(t, "attempts 5s later", rt.failed, n+1)
 	})
 }
 
-// A status returned with an error is stored with it, as in the kubelet, unless it shows
-// a step back. Without one the last status stays.
+// A status returned with an error is stored with it, as in the kubelet. Without one the
+// last status stays.
 func TestStatusBesideAnErrorIsStored(t *testing.T) {
 	setup{}.run(t, func(w *world) {
-		rt := &besides{recorder: w.rt}
+		rt := &fickle{recorder: w.rt}
 		w.replace(rt, false)
-		read := w.read("reader", 0)
+		read := w.read(0)
 		w.up("a")
-		w.gen.Relist(w.ctx)
+		w.relist()
 		w.pass(time.Second)
-		old := w.rt.Truth()["p"]
-		w.rt.Exit("p", "a")
 		rt.fail(errors.New("half"))
-		for i, step := range []struct {
+		w.rt.Exit("p", "a")
+		for _, step := range []struct {
 			beside *plegtest.Status
 			shows  string
 		}{
 			{nil, "a:running half"},
 			{w.rt.Truth()["p"], "a:exited half"},
 			{nil, "a:exited half"},
-			{&plegtest.Status{Listed: []pleg.Container{{ID: "a", State: pleg.StateCreated}}}, "a:exited half"},
-			{old, "a:running half"}, // no step back: the exit is not recorded
 		} {
-			rt.status.Store(step.beside)
-			w.gen.Relist(w.ctx)
+			rt.beside = step.beside
+			w.relist()
 			w.shows(step.shows)
-			equal(t, fmt.Sprint("events after step ", i), read(), "p:started a")
+			equal(t, "events", read(), "p:started a")
 			w.pass(time.Second)
 		}
 		rt.fail(nil)
-		w.gen.Relist(w.ctx)
+		w.relist()
 		w.shows("a:exited")
 		equal(t, "events", read(), "p:started a p:died a")
 	})
 }
 
-// besides fails with a status.
-type besides struct {
-	*recorder
-	status atomic.Pointer[plegtest.Status]
-	err    atomic.Pointer[error]
-}
-
-func (b *besides) fail(err error) { b.err.Store(&err) }
-
-func (b *besides) Status(ctx context.Context, id string) (*plegtest.Status, time.Time, error) {
-	if err := b.err.Load(); err != nil && *err != nil {
-		return b.status.Load(), time.Time{}, *err
-	}
-	return b.recorder.Status(ctx, id)
-}
-
-// A failed Status is no evidence that an unknown pod exists.
-func TestFailedStatusShowsNoPod(t *testing.T) {
+// A failed look is no evidence that an unknown pod exists.
+func TestFailedLookShowsNoPod(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
-		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
+		rt := &fickle{recorder: w.rt}
 		w.replace(rt, true)
 		w.start()
 		w.pass(10 * time.Second)
-		rt.fail.Store(true)
+		rt.fail(errors.New("no status today"))
 		w.gen.RequestRelist("nobody")
 		w.pass(5 * time.Second)
-		equal(t, "attempts", rt.failed.Load(), 3) // after 0, 1 and 3 s
+		equal(t, "attempts", rt.failed, 3) // after 0, 1 and 3 s
 		equal(t, "present", w.cache.Get("nobody").Present, false)
-		rt.fail.Store(false)
+		rt.fail(nil)
 		w.pass(10 * time.Second)
-		rt.failed.Store(0)
+		rt.failed = 0
 		w.pass(time.Minute)
-		equal(t, "attempts when the runtime has answered", rt.failed.Load(), 0)
+		equal(t, "attempts when the runtime has answered", rt.failed, 0)
 	})
 }
 

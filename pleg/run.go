@@ -11,8 +11,8 @@ import (
 )
 
 // Run fills the cache and reports changes until ctx ends or the cache is closed. It
-// returns the context's error or ErrClosed after all its calls have returned. A later
-// Run continues where the last one ended.
+// returns the context's error or ErrClosed after all its calls have returned. If a call
+// of the Runtime panics, so does Run. A later Run continues where the last one ended.
 func (g *Generator[K, S]) Run(ctx context.Context) error {
 	g.mu.Lock()
 	again := g.running
@@ -26,204 +26,292 @@ func (g *Generator[K, S]) Run(ctx context.Context) error {
 		defer g.mu.Unlock()
 		g.running = false
 	}()
-	return g.makeCalls(ctx, true, nil)
+	return g.ask(ctx, true, nil)
 }
 
-// Relist makes a full relist that begins now and includes failing pods, and waits for
-// its end. The error is the list's, the context's or ErrClosed; errors of single pods
-// are in their entries. Relist also works without Run.
+// Relist makes a full list that begins now and includes failing pods, and waits for its
+// end. The error is the list's, the context's or ErrClosed; errors of single pods are in
+// their entries. Relist also works without Run.
 func (g *Generator[K, S]) Relist(ctx context.Context) error {
 	w := &relistWaiter{done: make(chan error, 1)}
 	g.mu.Lock()
-	w.serial = g.core.next()
-	g.core.waiters = append(g.core.waiters, w)
+	w.since = g.tick()
+	g.sched.waiters = append(g.sched.waiters, w)
 	g.mu.Unlock()
-	queue.Signal(g.events.wake)
-	err := g.makeCalls(ctx, false, w.done)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.core.dropWaiter(w)
-	return err
+	queue.Signal(g.wake)
+	defer func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.sched.dropWaiter(w)
+	}()
+	return g.ask(ctx, false, w.done)
 }
 
-// A runner makes the calls that the relister requests. At most one exists at a time,
-// for Run or for a Relist without Run.
-type runner[K comparable, S any] struct {
+// An asker makes the calls that are due. At most one exists at a time, for Run or for a
+// Relist without Run.
+type asker[K comparable, S any] struct {
 	g        *Generator[K, S]
+	running  bool            // for Run
 	stop     <-chan struct{} // closed when the calls are cancelled
-	inFlight map[call[K]]*inFlightCall
-	results  chan result[K, S]
-	ended    chan error // receives the stream's error
+	inFlight map[tick]*call[K]
+	answers  chan answer[K, S]
+	streams  chan streamEnd // receives the end of the stream
 	working  sync.WaitGroup
 }
 
-// An inFlightCall is a call in progress.
-type inFlightCall struct {
-	cancel context.CancelFunc
-	late   bool // cancelled at its deadline
+// A call is a call in progress.
+type call[K comparable] struct {
+	question question[K]
+	cancel   context.CancelFunc
+	late     bool // cancelled at its deadline
 }
 
-// makeCalls waits until no other goroutine makes calls, and then makes them until done
+// A streamEnd is the end of a call of Events.
+type streamEnd struct {
+	err      error
+	panicked any
+}
+
+// ask waits until no other goroutine makes calls, and then makes them until done
 // receives, ctx ends or the cache is closed.
-func (g *Generator[K, S]) makeCalls(ctx context.Context, running bool, done <-chan error) error {
-	if queue.IsClosed(g.cache.Done()) { // otherwise the select below could start one more call
+func (g *Generator[K, S]) ask(ctx context.Context, running bool, done <-chan error) error {
+	if queue.IsClosed(g.writer.Done()) { // otherwise the select below could start one more call
 		return ErrClosed
 	}
 	select {
-	case g.calling <- struct{}{}:
+	case g.asking <- struct{}{}:
 	case err := <-done:
 		return err
-	case <-g.cache.Done():
+	case <-g.writer.Done():
 		return ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	inner, cancel := context.WithCancel(ctx)
-	r := &runner[K, S]{g: g, stop: inner.Done(), inFlight: map[call[K]]*inFlightCall{}, results: make(chan result[K, S]), ended: make(chan error)}
+	a := &asker[K, S]{g: g, running: running, stop: inner.Done(), inFlight: map[tick]*call[K]{}, answers: make(chan answer[K, S]), streams: make(chan streamEnd)}
 	defer func() {
 		cancel()
-		r.drain()
-		g.mu.Lock()
-		g.core.abandon(g.cache.Clock().Now())
-		g.mu.Unlock()
-		<-g.calling
+		a.drain()
+		g.abandon()
+		<-g.asking
 	}()
-	timer := g.cache.Clock().NewTimer(time.Hour)
+	timer := g.writer.Clock().NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		timer.Reset(r.advance(inner, running))
+		timer.Reset(a.advance(inner))
 		select {
 		case err := <-done:
 			return err
-		case <-g.cache.Done():
+		case <-g.writer.Done():
 			return ErrClosed
 		case <-ctx.Done():
 			return ctx.Err()
-		case a := <-r.results:
-			r.handleResult(a)
-		case err := <-r.ended:
-			r.streamEnded(err)
+		case x := <-a.answers:
+			a.handle(x)
+		case end := <-a.streams:
+			a.streamEnded(end)
 		case <-timer.C():
-		case <-g.events.wake:
-		case <-g.cache.WaitBegan():
+		case <-g.wake:
+		case <-g.writer.WaitBegan():
 		}
 	}
 }
 
-// advance does the work that is due, cancels late calls and returns how long to wait
-// for the next result or event.
-func (r *runner[K, S]) advance(ctx context.Context, running bool) time.Duration {
-	now := r.g.cache.Clock().Now()
-	t := r.turn(ctx, now, running)
-	for t.ended {
-		r.g.cache.UpdateTime(t.start) // it may wake thousands
-		t = r.turn(ctx, now, running)
+// advance does the work that is due, and returns how long to wait for the next answer or
+// event.
+func (a *asker[K, S]) advance(ctx context.Context) time.Duration {
+	a.expire()
+	p := a.plan()
+	for p.listDone {
+		a.g.writer.UpdateTime(p.listStart) // it may wake thousands
+		a.finishList()
+		p = a.plan()
 	}
-	wake := t.wake
-	for c, f := range r.inFlight {
-		switch {
-		case f.late:
-		case c.deadline.After(now):
-			wake = wake.or(wakeAt(c.deadline))
-		default:
-			f.late = true
-			f.cancel()
+	if p.connect {
+		a.working.Go(func() { a.listen(ctx) })
+	}
+	for _, q := range p.calls {
+		ctx, cancel := context.WithCancel(ctx)
+		a.inFlight[q.began] = &call[K]{question: q, cancel: cancel}
+		a.working.Go(func() { a.call(ctx, q) })
+	}
+	wake := p.wake
+	for _, c := range a.inFlight {
+		if !c.late {
+			wake = wake.or(wakeAt(c.question.deadline))
 		}
 	}
 	if !wake.set {
 		return time.Hour
 	}
-	return wake.at.Sub(now)
+	return wake.at.Sub(p.now)
 }
 
-// turn takes the pending events and makes the calls that are due.
-func (r *runner[K, S]) turn(ctx context.Context, now time.Time, running bool) turn[K] {
-	g := r.g
-	var overdue []K
-	var waits wakeup
-	if running {
-		overdue, waits.at, waits.set = g.cache.Overdue(now, g.core.o.WaitLimit)
+// expire cancels the calls whose deadline has passed.
+func (a *asker[K, S]) expire() {
+	a.g.mu.Lock()
+	defer a.g.mu.Unlock()
+	now := a.g.clock()
+	for _, c := range a.inFlight {
+		if c.late || c.question.deadline.After(now) {
+			continue
+		}
+		c.late = true
+		c.cancel()
+		if !c.question.list {
+			a.g.lookLate(c.question.pod, now)
+		}
 	}
+}
+
+// A plan is what to do now.
+type plan[K comparable] struct {
+	now       time.Time
+	calls     []question[K] // to make
+	connect   bool          // open the stream
+	listDone  bool          // a full list has ended; make another plan once its start is the global time
+	listStart time.Time
+	wake      wakeup // the latest time of the next plan
+}
+
+// plan decides what to do now.
+func (a *asker[K, S]) plan() (p plan[K]) {
+	g := a.g
 	g.mu.Lock()
-	g.core.takeEvents(&g.events)
-	t := g.core.turn(now, running, overdue)
-	g.mu.Unlock()
-	if t.connect {
-		r.working.Go(func() { r.listen(ctx) })
+	defer g.mu.Unlock()
+	p.now = g.clock()
+	if p.listStart, p.listDone = g.sched.listDone(); p.listDone {
+		return p
 	}
-	for _, c := range t.calls {
-		ctx, cancel := context.WithCancel(ctx)
-		r.inFlight[c] = &inFlightCall{cancel: cancel}
-		r.working.Go(func() { r.ask(ctx, c) })
+	if a.running {
+		overdue, next, waiting := g.writer.Overdue(p.now, g.o.WaitLimit)
+		for _, key := range overdue {
+			g.record(key)
+			g.sched.want(key, true)
+		}
+		p.wake = wakeup{next, waiting}
+		if g.stream != nil {
+			p.connect = g.streamed.connect(p.now)
+			if g.streamed.prove(p.now) {
+				g.stats.Connections++
+			}
+			p.wake = p.wake.or(g.streamed.next())
+		}
 	}
-	t.wake = t.wake.or(waits)
-	return t
+	g.rely(p.now)
+	p.wake = p.wake.or(g.countMissed(p.now))
+	p.calls = g.sched.begin(p.now, a.running, g.period(), g.tick)
+	p.wake = p.wake.or(g.sched.wakeup(a.running, g.period()))
+	return p
+}
+
+// rely decides whether to rely on the stream.
+func (g *Generator[K, S]) rely(now time.Time) {
+	if reliable := g.streamed.reliable(); reliable != g.relying {
+		g.relying, g.changed = reliable, now
+	}
+}
+
+// period returns the period in force between full lists.
+func (g *Generator[K, S]) period() time.Duration {
+	if g.relying {
+		return g.o.EventedPeriod
+	}
+	return g.o.RelistPeriod
+}
+
+func (a *asker[K, S]) finishList() {
+	a.g.mu.Lock()
+	defer a.g.mu.Unlock()
+	a.g.finishList(a.g.clock())
 }
 
 // listen follows the stream until it ends.
-func (r *runner[K, S]) listen(ctx context.Context) {
-	err := errors.New("pleg: Events: the call did not return")
+func (a *asker[K, S]) listen(ctx context.Context) {
+	end := streamEnd{err: errors.New("pleg: Events: the call did not return")}
 	defer func() {
+		end.panicked = recover()
 		select {
-		case r.ended <- err:
-		case <-r.stop:
+		case a.streams <- end:
+		case <-a.stop:
 		}
 	}()
-	err = r.g.stream.Events(ctx, func(e RuntimeEvent[K, S]) { r.g.events.event(e, r.g.cache.Clock().Now()) })
+	end.err = a.g.stream.Events(ctx, a.g.event)
 }
 
-// ask makes one call. It sends a result even if the call ends the goroutine.
-func (r *runner[K, S]) ask(ctx context.Context, c call[K]) {
-	a := result[K, S]{call: c, err: fmt.Errorf("pleg: %v: the call did not return", c.kind)}
-	defer func() { r.results <- a }()
-	switch c.kind {
-	case callPods:
-		a.pods, a.err = r.g.runtime.Pods(ctx)
-	case callPod:
-		a.pods = make([]Pod[K], 1)
-		a.pods[0], a.err = r.g.single.Pod(ctx, c.pod)
-	case callStatus:
-		a.status, a.stamp, a.err = r.g.runtime.Status(ctx, c.pod)
-	}
-}
-
-// drain waits for the cancelled calls and handles the answers that still arrive,
-// because readers of exits must learn of every container in an answer (G14).
-func (r *runner[K, S]) drain() {
-	go func() {
-		r.working.Wait()
-		close(r.results)
+// call makes one call. It sends an answer even if the call panics or ends the goroutine.
+func (a *asker[K, S]) call(ctx context.Context, q question[K]) {
+	x := answer[K, S]{question: q, err: errors.New("pleg: the call did not return")}
+	defer func() {
+		x.panicked = recover()
+		a.answers <- x
 	}()
-	for a := range r.results {
-		if a.err == nil || errors.Is(a.err, ErrNotFound) {
-			r.handleResult(a)
-		}
+	if q.list {
+		x.pods, x.err = a.g.runtime.Pods(ctx)
+		return
 	}
+	x.pods = make([]Pod[K], 1)
+	x.pods[0], x.status, x.err = a.g.runtime.Pod(ctx, q.pod)
 }
 
-// handleResult handles the result of a call.
-func (r *runner[K, S]) handleResult(a result[K, S]) {
-	f := r.inFlight[a.call]
-	f.cancel()
-	delete(r.inFlight, a.call)
-	if f.late && a.err != nil {
-		a.err = a.call.lateError(r.g.core.o)
+// handle handles an answer.
+func (a *asker[K, S]) handle(x answer[K, S]) {
+	if x.panicked != nil {
+		panic(x.panicked)
 	}
-	now := r.g.cache.Clock().Now()
-	r.g.mu.Lock()
-	defer r.g.mu.Unlock()
-	r.g.core.takeEvents(&r.g.events) // before the result
-	if a.call.kind == callPods {
-		r.g.core.handleList(a.pods, a.err, now)
-	} else {
-		r.g.core.handleAnswer(a, now)
+	g := a.g
+	c := a.inFlight[x.question.began]
+	c.cancel()
+	delete(a.inFlight, x.question.began)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.clock()
+	switch {
+	case !x.question.list:
+		g.lookAnswered(x, now)
+	case c.late && x.err != nil:
+		err := fmt.Errorf("pleg: Pods: no answer within %v: %w", g.o.RelistThreshold, context.DeadlineExceeded)
+		g.listAnswered(nil, err, now)
+	default:
+		g.listAnswered(x.pods, x.err, now)
 	}
 }
 
 // streamEnded handles the end of the stream.
-func (r *runner[K, S]) streamEnded(err error) {
-	now := r.g.cache.Clock().Now()
-	r.g.mu.Lock()
-	defer r.g.mu.Unlock()
-	r.g.core.streamEnded(err, now)
+func (a *asker[K, S]) streamEnded(end streamEnd) {
+	if end.panicked != nil {
+		panic(end.panicked)
+	}
+	g := a.g
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.clock()
+	g.stats.ConnectionErrors++
+	if g.streamed.ended(now, end.err) {
+		g.sched.wanted = true
+	}
+	g.rely(now)
+}
+
+// drain waits for the cancelled calls and handles the answers that still arrive, because
+// readers of exits must learn of every container in an answer.
+func (a *asker[K, S]) drain() {
+	go func() {
+		a.working.Wait()
+		close(a.answers)
+	}()
+	for x := range a.answers {
+		if x.panicked == nil && (x.err == nil || errors.Is(x.err, ErrNotFound)) {
+			a.handle(x)
+		}
+	}
+}
+
+// abandon drops the calls and the stream at the end of Run or Relist.
+func (g *Generator[K, S]) abandon() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.sched.abandon()
+	g.streamed.reset()
+	g.rely(g.clock())
 }

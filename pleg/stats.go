@@ -8,35 +8,38 @@ import (
 // Stats are a Generator's counters, with the corresponding metrics of KEP-3386 or the
 // kubelet.
 type Stats struct {
-	Relists        uint64    // successful full relists
+	Relists        uint64    // successful full lists
 	RelistDuration Histogram // pleg_relist_duration_seconds
 	RelistInterval Histogram // pleg_relist_interval_seconds, from start to start
-	LastSeen       time.Time // pleg_last_seen_seconds, the local start of the last successful full relist
+	LastSeen       time.Time // pleg_last_seen_seconds, the local start of the last successful full list
 
 	Streaming   bool   // the event stream is relied upon
 	Connections uint64 // evented_pleg_connection_success_count
 	// ConnectionErrors (evented_pleg_connection_error_count) counts ended streams,
 	// including unsupported ones.
 	ConnectionErrors uint64
-	EventsReceived   uint64    // evented_pleg_notifications_received
-	EventLatency     Histogram // evented_pleg_connection_latency_seconds, from believed timestamps
+	EventsReceived   uint64 // evented_pleg_notifications_received
+	// EventLatency (evented_pleg_connection_latency_seconds) is from RuntimeEvent.At to
+	// the arrival. A negative latency counts as 0.
+	EventLatency Histogram
+	SkewedEvents uint64 // events more than an hour old, which are not in EventLatency
 
-	Transitions    uint64 // steps found by relists while a stream should have reported them
-	ReportedEvents uint64 // Transitions reported by an event
-	// MissedEvents (kube_pod_missed_events) is the rest of Transitions. Steps found by
-	// a relist of a single pod, or before the stream is relied upon, count after the
-	// next full relist.
+	// MissedEvents (kube_pod_missed_events) counts changes of containers that a full list
+	// found while the stream was relied upon, without an event of their pod between the
+	// last answer about it and a RelistPeriod after the list.
 	MissedEvents uint64
+	// UnseenContainers counts containers that events named and no answer has shown, so
+	// that they yield no exit. One whose events come late may count again.
+	UnseenContainers uint64
+	// StaleAnswers counts looks that showed an earlier state of a container than answers
+	// before, and those that the cache refused.
+	StaleAnswers uint64
+	MergedEvents uint64 // events merged because a reader was behind
 
-	StaleWrites   uint64 // observations older than the entry
-	SkewedWrites  uint64 // observations too far ahead of the clock
-	Resurrections uint64 // observations that would have brought back a container or pod
-	MergedEvents  uint64 // events merged because a reader or the Generator was behind
-
-	Pods       int // pods present in their last observation
-	Containers int // containers of these pods
-	// Retained counts other pods, containers and deletions, kept for slow readers and
-	// against late events.
+	Pods       int // pods in the cache
+	Containers int // containers of pods, and expected ones
+	// Retained counts what is kept beyond these: other pods, named and removed containers,
+	// deletions, pending events and exits.
 	Retained int
 }
 

@@ -23,12 +23,12 @@ func TestStatsTimeRelists(t *testing.T) {
 		s := w.gen.Stats()
 		var took, between float64
 		var last time.Time
-		for _, c := range w.rt.History().Calls {
-			took += c.End.Sub(c.Start).Seconds()
+		for _, c := range w.rt.recorded() {
+			took += c.end.Sub(c.start).Seconds()
 			if !last.IsZero() {
-				between += c.Start.Sub(last).Seconds()
+				between += c.start.Sub(last).Seconds()
 			}
-			last = c.Start
+			last = c.start
 		}
 		equal(t, "Relists", s.Relists, 3)
 		equal(t, "durations", s.RelistDuration.Count(), 3)
@@ -42,7 +42,7 @@ func TestStatsTimeRelists(t *testing.T) {
 	})
 }
 
-// Refused writes of all writers are counted by reason.
+// Writes that the cache refuses count.
 func TestStatsCountRefusals(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.pass(time.Minute)
@@ -51,92 +51,83 @@ func TestStatsCountRefusals(t *testing.T) {
 		w.cache.Set("x", nil, nil, now.Add(-time.Second))
 		w.cache.Set("x", nil, nil, now.Add(2*time.Minute))
 		w.cache.Delete("x", now.Add(2*time.Minute))
-		w.cache.UpdateTime(now.Add(2 * time.Minute))
 		w.cache.Delete("x", now)
 		w.cache.Set("x", nil, nil, now)
-		s := w.gen.Stats()
-		equal(t, "StaleWrites", s.StaleWrites, 2)
-		equal(t, "SkewedWrites", s.SkewedWrites, 3)
-		equal(t, "Resurrections", s.Resurrections, 1)
+		equal(t, "StaleAnswers", w.gen.Stats().StaleAnswers, 4)
 	})
 }
 
-// Pods and Containers count those present. Retained counts requests, pending events,
-// tombstones, and gone containers and pods, each once.
+// Pods and Containers count those present. Retained counts requests, named and removed
+// containers, pending events and tombstones.
 func TestStatsCountPodsAndRetained(t *testing.T) {
-	setup{}.run(t, func(w *world) {
-		held := func(pods, containers, backlog int) {
+	scripted(t, func(w *world, s *script) {
+		held := func(what string, pods, containers, retained int) {
 			t.Helper()
 			s := w.gen.Stats()
-			if s.Pods != pods || s.Containers != containers || s.Retained != backlog {
-				t.Errorf("%d pods, %d containers, %d besides; want %d, %d, %d", s.Pods, s.Containers, s.Retained, pods, containers, backlog)
+			if s.Pods != pods || s.Containers != containers || s.Retained != retained {
+				t.Errorf("%s: %d pods, %d containers, %d besides; want %d, %d, %d", what, s.Pods, s.Containers, s.Retained, pods, containers, retained)
 			}
 		}
-		held(0, 0, 0)
+		held("at first", 0, 0, 0)
 		w.up("a")
 		w.up("b")
 		w.rt.Create("q", "c")
-		w.gen.Relist(w.ctx)
-		held(2, 3, 0)
-		w.gen.RequestRelist("p")
-		w.gen.RequestRelist("p")
-		w.gen.RequestRelist("nobody")
-		held(2, 3, 2)
+		w.relist()
+		held("two pods", 2, 3, 0)
+		s.handle(event("z", pleg.RuntimeEventStarted))
+		w.pass(time.Millisecond)
+		held("a named container", 2, 3, 1)
 		w.pass(time.Second)
-		w.gen.Relist(w.ctx)
-		held(2, 3, 0) // the tombstone of nobody is older than the relist
+		w.relist()
+		held("none", 2, 3, 0)
 		w.pass(time.Second)
 		w.rt.Remove("p", "b")
-		w.gen.Relist(w.ctx)
-		held(2, 2, 1) // b
-		w.read("sleeper", time.Hour)
-		held(2, 2, 2) // and q, which the reader has yet to take
-		w.pass(time.Second)
-		w.gen.Relist(w.ctx)
-		held(2, 2, 1)
+		w.relist()
+		held("a removed one", 2, 2, 1)
+		w.read(time.Hour)
+		held("and a pending event", 2, 2, 2)
 		w.pass(time.Millisecond)
 		w.cache.Delete("unknown", time.Now())
-		held(2, 2, 2)
+		held("and a tombstone", 2, 2, 3)
 	})
 }
 
-// EventsReceived, EventLatency from believed timestamps, and MergedEvents.
+// Latencies below zero count as zero, and those above an hour are differences of clocks.
 func TestStatsCountEvents(t *testing.T) {
-	slowCalls.scripted(t, func(w *world, s *script) {
-		w.up("a")
-		w.gen.Relist(w.ctx)
-		w.pass(time.Minute)
+	scripted(t, func(w *world, s *script) {
 		before := w.gen.Stats()
 		now := time.Now()
-		for _, stamp := range []time.Time{now, now.Add(-time.Second), now.Add(-2 * time.Second), {}, now.Add(time.Second), now.Add(-time.Hour)} {
-			s.handle(event("a", pleg.RuntimeEventStarted, stamp, nil))
+		for _, at := range []time.Time{now, now.Add(-time.Second), now.Add(-2 * time.Second), {}, now.Add(time.Second), now.Add(-time.Hour), now.Add(-time.Hour - 1)} {
+			e := event("a", pleg.RuntimeEventStarted)
+			e.At = at
+			s.handle(e)
 		}
-		s.handle(pleg.RuntimeEvent[string, *plegtest.Status]{Pod: "q", Type: pleg.RuntimeEventStarted})
 		after := w.gen.Stats()
 		equal(t, "EventsReceived", after.EventsReceived-before.EventsReceived, 7)
-		equal(t, "EventLatency", after.EventLatency.Count()-before.EventLatency.Count(), 3)
-		equal(t, "latency", after.EventLatency.Sum-before.EventLatency.Sum, 3)
-		if n := after.MergedEvents - before.MergedEvents; n != 5 {
-			t.Errorf("%d events were merged, want 5: all of p's but one", n)
-		}
-		w.pass(10 * time.Second)
+		equal(t, "EventLatency", after.EventLatency.Count()-before.EventLatency.Count(), 5)
+		equal(t, "latency", after.EventLatency.Sum-before.EventLatency.Sum, 3603)
+		equal(t, "SkewedEvents", after.SkewedEvents-before.SkewedEvents, 1)
 	})
 }
 
-// A container listed twice counts at its furthest state, also beside one that would be
-// a step back.
-func TestDuplicateHidesNoStep(t *testing.T) {
-	running := pleg.Container{ID: "a", State: pleg.StateRunning}
-	exited := pleg.Container{ID: "a", State: pleg.StateExited}
-	listed(t, func(w *world, l *listing) {
-		for _, l.pods = range [][]pleg.Pod[string]{{pod("p", exited)}, {pod("p", running, exited)}, {pod("p", exited, running)}} {
-			if err := w.gen.Relist(w.ctx); err != nil {
-				t.Fatal(err)
-			}
-			w.pass(time.Second)
+// A container that events named and no answer shows is counted.
+func TestUnseenContainersAreCounted(t *testing.T) {
+	scripted(t, func(w *world, s *script) {
+		w.up("a")
+		w.relist()
+		_, exits := w.follow(pleg.ExitOptions[string]{})
+		for _, kind := range []pleg.RuntimeEventType{pleg.RuntimeEventCreated, pleg.RuntimeEventStarted, pleg.RuntimeEventStopped, pleg.RuntimeEventDeleted} {
+			s.handle(event("brief", kind)) // it came and went between two looks
 		}
-		equal(t, "StaleWrites", w.gen.Stats().StaleWrites, 0)
-		w.shows("a:exited")
+		s.handle(event("a", pleg.RuntimeEventStarted))
+		w.pass(time.Second)
+		equal(t, "UnseenContainers", w.gen.Stats().UnseenContainers, 1)
+		s.handle(event("lie", pleg.RuntimeEventStarted))
+		w.pass(time.Second)
+		equal(t, "UnseenContainers", w.gen.Stats().UnseenContainers, 1)
+		w.relist()
+		equal(t, "UnseenContainers", w.gen.Stats().UnseenContainers, 2)
+		equal(t, "exits", exits(), "")
 	})
 }
 

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // The stream's state machine alone, in steps of seconds.
+var t0 = time.Unix(1e9, 0)
+
 func TestStreamIsReliedUponAfterAList(t *testing.T) {
 	var now time.Time
 	s := streamState{period: time.Second}
@@ -72,30 +72,3 @@ func TestStreamIsReliedUponAfterAList(t *testing.T) {
 		}
 	}
 }
-
-// An event proves its connection even if a reader's Position takes it before Run does.
-func TestPositionKeepsEventForStreamState(t *testing.T) {
-	g, err := NewGenerator[string, string](unasked{}, nil, statuscache.New[string](statuscache.Options[string]{}), GeneratorOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := g.ExitReader(ExitOptions[string]{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, took := range []bool{false, true} { // by Run
-		g.core.stream.received = took
-		r.Position()
-		if g.core.stream.received != took {
-			t.Errorf("a position without an event: received is %v, was %v", g.core.stream.received, took)
-		}
-		g.events.event(RuntimeEvent[string, string]{Pod: "p"}, t0)
-		r.Position()
-		if !g.core.stream.received {
-			t.Errorf("the position has forgotten that an event came; Run took one: %v", took)
-		}
-	}
-}
-
-// unasked is a runtime that is never asked.
-type unasked struct{ Runtime[string, string] }

@@ -41,7 +41,6 @@ func TestNothingStreamsAfterRun(t *testing.T) {
 		w.up("a")
 		w.gen.Relist(w.Context())
 		w.shows("a:running")
-		equal(t, "Transitions", w.gen.Stats().Transitions, 0)
 		equal(t, "MissedEvents", w.gen.Stats().MissedEvents, 0)
 		w.pass(170 * time.Second)
 		equal(t, "healthy", w.gen.Healthy(), nil)
@@ -53,7 +52,7 @@ func TestNothingStreamsAfterRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := clocktesting.NewFakeClock(time.Unix(1e9, 0))
 		c := statuscache.New[string](statuscache.Options[*plegtest.Status]{Clock: clock})
-		gen, err := pleg.NewGenerator[string, *plegtest.Status](plegtest.New[string](1, plegtest.Faults{}), nil, c, pleg.GeneratorOptions{})
+		gen, err := pleg.NewGenerator(plegtest.New[string](1, plegtest.Faults{}), c, pleg.GeneratorOptions[string]{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,26 +71,50 @@ func TestNothingIsMissedOfAnUnsupportedStream(t *testing.T) {
 		w.up("a")
 		w.pass(5 * time.Second)
 		w.shows("a:running")
-		equal(t, "Transitions", w.gen.Stats().Transitions, 0)
 		equal(t, "MissedEvents", w.gen.Stats().MissedEvents, 0)
 	})
 }
 
-// A step that a list finds before the stream is relied upon counts as missed only if
-// its event has not arrived by the next full list.
-func TestYoungStreamMayReportLate(t *testing.T) {
-	setup{stream: true, faults: plegtest.Faults{Drop: 1}}.run(t, func(w *world) {
-		w.start()
-		w.pass(100 * time.Millisecond)
-		w.up("a")
-		w.gen.Relist(w.ctx)
-		s := w.gen.Stats()
-		equal(t, "Transitions", s.Transitions, 1)
-		equal(t, "MissedEvents at once", s.MissedEvents, 0)
-		w.pass(10 * time.Second)
-		w.gen.Relist(w.ctx)
-		equal(t, "MissedEvents", w.gen.Stats().MissedEvents, 1)
-	})
+// A step that a list finds counts as missed if no event of its pod has come since the last
+// answer, nor within a RelistPeriod.
+func TestLateEventIsNotMissed(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		earlier   bool          // an event comes between the exit and the list
+		late      time.Duration // an event comes so long after the list
+		missed    uint64
+		elsewhere bool // the events are another pod's
+	}{
+		{"never", false, 0, 1, false},
+		{"before", true, 0, 0, false},
+		{"within a period", false, 999 * time.Millisecond, 0, false},
+		{"after a period", false, 1001 * time.Millisecond, 1, false},
+		{"of another pod", true, 999 * time.Millisecond, 1, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			scripted(t, func(w *world, s *script) {
+				w.up("a")
+				w.relist()
+				w.pass(5 * time.Second)
+				before := w.gen.Stats().MissedEvents
+				w.rt.Exit("p", "a")
+				e := event("a", pleg.RuntimeEventStopped)
+				if tt.elsewhere {
+					e.Pod = "q"
+				}
+				if tt.earlier {
+					s.handle(e) // with the list, so that the list may be the one that finds it
+				}
+				w.relist()
+				if tt.late > 0 {
+					w.pass(tt.late)
+					s.handle(e)
+				}
+				w.pass(5 * time.Second)
+				equal(t, "MissedEvents", w.gen.Stats().MissedEvents-before, tt.missed)
+			})
+		})
+	}
 }
 
 // An event of unknown type only requests a look at its pod.
@@ -99,9 +122,9 @@ func TestUnknownEventOnlyAsksForARelist(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("a")
 		w.gen.Relist(w.ctx)
-		read := w.read("reader", 0)
+		read := w.read(0)
 		_, before := w.calls()
-		s.handle(event("z", 99, time.Now(), nil))
+		s.handle(event("z", 99))
 		w.pass(time.Second)
 		equal(t, "events", read(), "p:sync")
 		if _, calls := w.calls(); calls != before+1 {
@@ -118,11 +141,7 @@ func TestReconnectsKeepTheSchedule(t *testing.T) {
 		begin := time.Now()
 		w.start()
 		w.pass(10 * time.Minute)
-		var at []string
-		for _, c := range w.rt.History().Connections {
-			at = append(at, fmt.Sprint(c.Sub(begin).Seconds()))
-		}
-		equal(t, "connections after", strings.Join(at, " "), "0 0 1 3 7 15 31 63 123 183 243 303 363 423 483 543")
+		equal(t, "connections after", w.rt.connected(begin), "0 0 1 3 7 15 31 63 123 183 243 303 363 423 483 543")
 		lists, _ := w.calls()
 		equal(t, "lists", lists, 601)
 		equal(t, "errors", w.gen.Stats().ConnectionErrors, 16)
@@ -135,26 +154,21 @@ func TestReconnectsKeepTheSchedule(t *testing.T) {
 		w.pass(time.Minute)
 		w.rt.Disconnect()
 		w.pass(0)
-		n := len(w.rt.History().Connections)
-		equal(t, "connections", n, 18) // at once
+		equal(t, "connections", w.count("Events"), 18) // at once
 	})
 }
 
 // Reconnects keep to their schedule even if lists are rare.
 func TestReconnectsWaitForNoList(t *testing.T) {
-	setup{stream: true, faults: plegtest.Faults{EndAtOnce: 1}, options: pleg.GeneratorOptions{RelistPeriod: time.Hour}}.run(t, func(w *world) {
+	setup{stream: true, faults: plegtest.Faults{EndAtOnce: 1}, options: pleg.GeneratorOptions[string]{RelistPeriod: time.Hour}}.run(t, func(w *world) {
 		begin := time.Now()
 		w.start()
 		w.pass(5 * time.Minute)
-		var at []string
-		for _, c := range w.rt.History().Connections {
-			at = append(at, fmt.Sprint(c.Sub(begin).Seconds()))
-		}
-		equal(t, "connections after", strings.Join(at, " "), "0 0 1 3 7 15 31 63 123 183 243")
+		equal(t, "connections after", w.rt.connected(begin), "0 0 1 3 7 15 31 63 123 183 243")
 	})
 }
 
-// After the loss of a stream, the short period applies at once, with a relist, and the
+// After the loss of a stream, the short period applies at once, and the
 // Generator stays healthy. The long period returns once a list has begun after the
 // reconnect.
 func TestLostStreamFallsBackAtOnce(t *testing.T) {
@@ -169,9 +183,10 @@ func TestLostStreamFallsBackAtOnce(t *testing.T) {
 		w.pass(time.Millisecond)
 		w.rt.SetUnsupported(true)
 		w.pass(0)
+		equal(t, "streaming", w.gen.Stats().Streaming, false)
+		w.pass(time.Second)
 		lists, _ = w.calls()
 		equal(t, "lists after the loss", lists, 4)
-		equal(t, "streaming", w.gen.Stats().Streaming, false)
 		w.pass(10*time.Second + time.Millisecond)
 		lists, _ = w.calls()
 		equal(t, "lists after 10s", lists, 14)
@@ -190,7 +205,7 @@ func TestEventMakesItsPodInspected(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.rt.Create("q", "b")
 		w.start()
-		read := w.read("reader", 0)
+		read := w.read(0)
 		w.pass(10 * time.Second)
 		lists, _ := w.calls()
 		w.up("a")
@@ -209,37 +224,77 @@ func TestEventMakesItsPodInspected(t *testing.T) {
 	})
 }
 
-// With a ContainerLister, an event costs one call of Status. Otherwise its pod is
-// listed first, and without a PodLister all pods are.
+// An event costs one look and no list.
 func TestEventCostsOneCall(t *testing.T) {
+	setup{stream: true}.run(t, func(w *world) {
+		w.start()
+		w.pass(10 * time.Second)
+		before := w.rt.Calls()
+		for i := range 5 {
+			for _, do := range []func(pod, container string) bool{w.rt.Create, w.rt.Start} {
+				do("p", fmt.Sprint(i))
+				w.pass(time.Second)
+			}
+		}
+		calls := w.rt.Calls()
+		for _, kind := range []string{"Pods", "Pod", "Events"} {
+			calls[kind] -= before[kind]
+		}
+		equal(t, "calls for ten events", fmt.Sprint(calls), "map[Events:0 Pod:10 Pods:0]")
+	})
+}
+
+// A burst of events of one pod costs one look in flight and one that follows.
+func TestBurstOfEventsMerges(t *testing.T) {
+	setup{}.scripted(t, func(w *world, s *script) {
+		w.up("a")
+		w.relist()
+		w.rt.SetFaults(plegtest.Faults{Slow: 1, SlowBy: time.Second})
+		_, looks := w.calls()
+		for range 1000 {
+			s.handle(event("a", pleg.RuntimeEventStarted))
+		}
+		w.pass(10 * time.Second)
+		if _, n := w.calls(); n-looks > 2 {
+			t.Errorf("%d looks", n-looks)
+		}
+	})
+}
+
+// A look that does not show what an event named is repeated after 100 ms, doubling up to
+// the period, until an answer shows it or a full list begun later was answered.
+func TestEventAheadOfTheAnswersIsChased(t *testing.T) {
 	for _, tt := range []struct {
-		name               string
-		distrust, listless bool
-		want               string
+		name  string
+		event func() pleg.RuntimeEvent[string]
+		do    func(w *world) // 1.65 s later
+		looks string         // seconds after the event, before the list
 	}{
-		{"a ContainerLister", false, false, "map[Events:0 Pod:0 Pods:0 Status:10]"},
-		{"another status", true, false, "map[Events:0 Pod:10 Pods:0 Status:10]"},
-		{"another status without PodLister", true, true, "map[Events:0 Pod:0 Pods:10 Status:10]"},
+		{"started", func() pleg.RuntimeEvent[string] { return event("b", pleg.RuntimeEventStarted) }, func(w *world) { w.up("b") }, "0 0.1 0.3 0.7 1.5 2.5"},
+		{"stopped", func() pleg.RuntimeEvent[string] { return event("a", pleg.RuntimeEventStopped) }, func(w *world) { w.rt.Exit("p", "a") }, "0 0.1 0.3 0.7 1.5 2.5"},
+		{"deleted", func() pleg.RuntimeEvent[string] { return event("a", pleg.RuntimeEventDeleted) }, func(w *world) { w.rt.Remove("p", "a") }, "0 0.1 0.3 0.7 1.5 2.5"},
+		{"never", func() pleg.RuntimeEvent[string] { return event("a", pleg.RuntimeEventStopped) }, func(w *world) { w.relist() }, "0 0.1 0.3 0.7 1.5"},
+		{"shown", func() pleg.RuntimeEvent[string] { return event("a", pleg.RuntimeEventStarted) }, func(*world) {}, "0"},
+		{"deleted, never shown", func() pleg.RuntimeEvent[string] { return event("z", pleg.RuntimeEventDeleted) }, func(*world) {}, "0"},
+		{"of no container", func() pleg.RuntimeEvent[string] { return event("", pleg.RuntimeEventStarted) }, func(*world) {}, "0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			setup{stream: true, listless: tt.listless}.run(t, func(w *world) {
-				if tt.distrust {
-					w.gen.DistrustStatuses()
-				}
-				w.start()
-				w.pass(10 * time.Second)
-				before := w.rt.Calls()
-				for i := range 5 {
-					for _, do := range []func(pod, container string) bool{w.rt.Create, w.rt.Start} {
-						do("p", fmt.Sprint(i))
-						w.pass(time.Second)
+			scripted(t, func(w *world, s *script) {
+				w.up("a")
+				w.relist()
+				w.pass(time.Second)
+				before, begin := len(w.rt.recorded()), time.Now()
+				s.handle(tt.event())
+				w.pass(1650 * time.Millisecond)
+				tt.do(w)
+				w.pass(20 * time.Second)
+				var looks []string
+				for _, c := range w.rt.recorded()[before:] {
+					if c.kind == "Pod" {
+						looks = append(looks, fmt.Sprint(c.start.Sub(begin).Seconds()))
 					}
 				}
-				calls := w.rt.Calls()
-				for _, kind := range []string{"Pods", "Pod", "Status", "Events"} {
-					calls[kind] -= before[kind]
-				}
-				equal(t, "calls for ten events", fmt.Sprint(calls), tt.want)
+				equal(t, "looks", strings.Join(looks, " "), tt.looks)
 			})
 		})
 	}
@@ -258,35 +313,13 @@ func TestEventWithoutPodAsksForAFullRelist(t *testing.T) {
 	})
 }
 
-// A step without an event counts as missed once, when a full relist finds it, or after
-// the full relist that follows a relist of the pod.
-func TestMissedStepIsCountedOnce(t *testing.T) {
-	setup{stream: true, faults: plegtest.Faults{Drop: 1}}.run(t, func(w *world) {
-		w.up("a")
+// Without a stream there is nothing to miss.
+func TestNothingIsMissedWithoutAStream(t *testing.T) {
+	setup{}.run(t, func(w *world) {
 		w.start()
-		w.pass(10 * time.Second)
-		w.rt.Exit("p", "a")
-		w.pass(time.Second)
-		w.shows("a:running")
-		w.gen.Relist(w.ctx)
-		w.shows("a:exited")
-		s := w.gen.Stats()
-		equal(t, "Transitions", s.Transitions, 1)
-		equal(t, "MissedEvents", s.MissedEvents, 1)
-		w.rt.Remove("p", "a")
-		w.up("b")
-		w.gen.RequestRelist("p")
-		w.shows("b:running")
-		equal(t, "MissedEvents", w.gen.Stats().MissedEvents, 1)
+		w.up("a")
 		w.pass(5 * time.Second)
-		w.gen.Relist(w.ctx)
-		s = w.gen.Stats()
-		equal(t, "Transitions", s.Transitions, 3)
-		equal(t, "MissedEvents", s.MissedEvents, 3)
-	})
-	setup{}.run(t, func(w *world) { // no stream: nothing to miss
-		w.start()
-		w.up("a")
+		w.rt.Exit("p", "a")
 		w.pass(5 * time.Second)
 		equal(t, "MissedEvents", w.gen.Stats().MissedEvents, 0)
 	})

@@ -12,12 +12,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// standing is a runtime of one pod with one container, which stamps nothing, and
-// a stream that lives and tells nothing. It counts.
+// standing is a runtime of one pod with one container, and a
+// stream that lives and tells nothing. It counts.
 type standing struct {
 	lists, looks int
 	state        pleg.State
-	stamp        time.Time
 	err          error
 }
 
@@ -26,12 +25,12 @@ func (s *standing) Pods(context.Context) ([]pleg.Pod[string], error) {
 	return []pleg.Pod[string]{{ID: "p", Containers: []pleg.Container{{ID: "c", State: s.state}}}}, s.err
 }
 
-func (s *standing) Status(context.Context, string) (string, time.Time, error) {
+func (s *standing) Pod(context.Context, string) (pleg.Pod[string], string, error) {
 	s.looks++
-	return s.state.String(), s.stamp, s.err
+	return pleg.Pod[string]{ID: "p", Containers: []pleg.Container{{ID: "c", State: s.state}}}, s.state.String(), s.err
 }
 
-func (s *standing) Events(ctx context.Context, _ func(pleg.RuntimeEvent[string, string])) error {
+func (s *standing) Events(ctx context.Context, _ events) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -52,7 +51,7 @@ func TestClockAtZeroTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				clock, rt := clocktesting.NewFakeClock(begin), &standing{state: pleg.StateRunning}
 				c := statuscache.New[string](statuscache.Options[string]{Clock: clock})
-				g, err := pleg.NewGenerator[string, string](rt, rt, c, pleg.GeneratorOptions{})
+				g, err := pleg.NewGenerator(rt, c, pleg.GeneratorOptions[string]{Stream: rt})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -72,7 +71,7 @@ func TestClockAtZeroTime(t *testing.T) {
 				ended := make(chan error, 1)
 				go func() { ended <- g.Run(ctx) }()
 				synctest.Wait()
-				if rt.lists != 2 { // Relist's, and Run's first
+				if rt.lists != 1 { // Relist's
 					t.Errorf("%d lists while the clock stands", rt.lists)
 				}
 				rt.state = pleg.StateExited
@@ -116,7 +115,7 @@ func TestFailureAtTheZeroTimeBacksOff(t *testing.T) {
 		down := errors.New("down")
 		clock, rt := clocktesting.NewFakeClock(time.Time{}), &standing{state: pleg.StateRunning, err: down}
 		c := statuscache.New[string](statuscache.Options[string]{Clock: clock})
-		g, err := pleg.NewGenerator[string, string](rt, nil, c, pleg.GeneratorOptions{})
+		g, err := pleg.NewGenerator(rt, c, pleg.GeneratorOptions[string]{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,23 +135,4 @@ func TestFailureAtTheZeroTimeBacksOff(t *testing.T) {
 		cancel()
 		<-ended
 	})
-}
-
-// Missing timestamps differ from the zero time. Under a clock close to it, no call is
-// repeated.
-func TestMissingStampUnderClockNearZero(t *testing.T) {
-	for _, offset := range []time.Duration{0, time.Minute, -time.Minute} {
-		clock, rt := clocktesting.NewFakeClock(time.Time{}.Add(offset)), &standing{state: pleg.StateRunning}
-		c := statuscache.New[string](statuscache.Options[string]{Clock: clock})
-		g, err := pleg.NewGenerator[string, string](rt, nil, c, pleg.GeneratorOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := g.Relist(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if e := c.Get("p"); rt.looks != 1 || !e.Modified.Equal(clock.Now()) {
-			t.Errorf("at %v: %d inspections, known as of %v", clock.Now(), rt.looks, e.Modified)
-		}
-	}
 }

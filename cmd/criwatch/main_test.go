@@ -196,7 +196,7 @@ func TestProgramPrintsUntilInterrupted(t *testing.T) {
 	go func() {
 		ended <- criwatch(ctx, []string{"-endpoint", f.socket, "-stats", "10ms", "-poll"}, &out, &errs, false)
 	}()
-	for _, want := range []string{"ContainerStarted", "ns/name-a ", "sandbox", "name-a1/2", "exit 137 Error at ", "  polling\n", "evented_pleg_notifications_received", "kube_pod_missed_events", "stale writes refused"} {
+	for _, want := range []string{"ContainerStarted", "ns/name-a ", "sandbox", "name-a1/2", "exit 137 Error at ", "  polling\n", "evented_pleg_notifications_received", "kube_pod_missed_events", "stale answers"} {
 		programtest.Eventually(t, "it prints "+want, func() bool { return out.count(want) > 0 })
 	}
 	interrupt()

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -26,12 +25,11 @@ type node struct {
 	trouble chan struct{} // holds a token after new trouble
 
 	mu       sync.Mutex
-	leaving  map[string]bool // sandboxes reported as deleted and not listed since
 	troubled troubles
 }
 
 func newNode(conn grpc.ClientConnInterface) *node {
-	return &node{client: cri.NewRuntimeServiceClient(conn), trouble: make(chan struct{}, 1), leaving: map[string]bool{}, troubled: troubles{closed: true}}
+	return &node{client: cri.NewRuntimeServiceClient(conn), trouble: make(chan struct{}, 1), troubled: troubles{closed: true}}
 }
 
 // Pods lists every pod. It lists containers before sandboxes, so that new sandboxes are
@@ -44,11 +42,6 @@ func (n *node) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
 	n.troubled.list = err
 	if err != nil {
 		n.complain()
-	}
-	for id := range n.leaving {
-		if err == nil && !slices.ContainsFunc(pods, func(p pleg.Pod[string]) bool { return p.ID == id }) {
-			delete(n.leaving, id)
-		}
 	}
 	return pods, err
 }
@@ -85,21 +78,4 @@ func (n *node) list(ctx context.Context) ([]pleg.Pod[string], error) {
 		})
 	}
 	return pods, nil
-}
-
-// setLeaving records that the runtime reported a sandbox as deleted.
-func (n *node) setLeaving(id string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.leaving[id] = true
-}
-
-// takeLeaving reports whether the runtime has reported the sandbox as deleted since the
-// last call.
-func (n *node) takeLeaving(id string) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	leaving := n.leaving[id]
-	delete(n.leaving, id)
-	return leaving
 }

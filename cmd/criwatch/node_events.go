@@ -16,7 +16,7 @@ import (
 
 // Events follows the runtime's container events until the stream ends. It reads without
 // pauses because containerd blocks while a client does not read.
-func (n *node) Events(ctx context.Context, handle func(pleg.RuntimeEvent[string, *status])) error {
+func (n *node) Events(ctx context.Context, handle func(pleg.RuntimeEvent[string])) error {
 	n.mu.Lock()
 	n.troubled.closed = false
 	n.mu.Unlock()
@@ -36,7 +36,7 @@ func (n *node) Events(ctx context.Context, handle func(pleg.RuntimeEvent[string,
 	return err
 }
 
-func (n *node) follow(ctx context.Context, handle func(pleg.RuntimeEvent[string, *status])) error {
+func (n *node) follow(ctx context.Context, handle func(pleg.RuntimeEvent[string])) error {
 	stream, err := n.client.GetContainerEvents(ctx, &cri.GetEventsRequest{})
 	if err != nil {
 		return err
@@ -52,8 +52,8 @@ func (n *node) follow(ctx context.Context, handle func(pleg.RuntimeEvent[string,
 
 // event translates one event. The result has no pod if the event has no sandbox status,
 // and then pleg relists.
-func (n *node) event(e *cri.ContainerEventResponse) pleg.RuntimeEvent[string, *status] {
-	out := pleg.RuntimeEvent[string, *status]{
+func (n *node) event(e *cri.ContainerEventResponse) pleg.RuntimeEvent[string] {
+	out := pleg.RuntimeEvent[string]{
 		Container: e.ContainerId,
 		Type:      pleg.RuntimeEventType(e.ContainerEventType),
 		At:        stamp(e.CreatedAt),
@@ -63,14 +63,14 @@ func (n *node) event(e *cri.ContainerEventResponse) pleg.RuntimeEvent[string, *s
 		return out
 	}
 	out.Pod = sandbox.Id
-	switch {
-	case out.Type == pleg.RuntimeEventStopped:
+	if out.Type == pleg.RuntimeEventStopped {
 		n.ended.note(e.ContainerId, out.At)
-	case out.Type == pleg.RuntimeEventDeleted && e.ContainerId == sandbox.Id:
-		n.setLeaving(sandbox.Id)
+		for _, c := range e.ContainersStatuses {
+			if c.Id == e.ContainerId && c.State == cri.ContainerState_CONTAINER_EXITED {
+				out.Exit = exitDetails(c)
+			}
+		}
 	}
-	st := &status{sandbox: sandbox, containers: e.ContainersStatuses}
-	out.Seen = &pleg.PodSnapshot[string, *status]{Pod: pleg.Pod[string]{ID: sandbox.Id, Containers: st.Containers()}, Status: st}
 	return out
 }
 

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"iter"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
@@ -19,9 +17,8 @@ type status struct {
 	containers []*cri.ContainerStatus
 }
 
-// Containers implements pleg.ContainerLister. It returns all containers of the pod, so
-// that an event costs one call of Status and no list.
-func (s *status) Containers() []pleg.Container {
+// list returns the sandbox, which has no exit, and the containers of the pod.
+func (s *status) list() []pleg.Container {
 	if s == nil {
 		return nil
 	}
@@ -30,30 +27,19 @@ func (s *status) Containers() []pleg.Container {
 		list = append(list, pleg.Container{ID: s.sandbox.Id, State: sandboxState(s.sandbox.State)})
 	}
 	for _, c := range s.containers {
-		list = append(list, pleg.Container{
+		x := pleg.Container{
 			ID: c.Id, State: containerState(c.State), Name: c.GetMetadata().GetName(), Attempt: int64(c.GetMetadata().GetAttempt()),
-		})
+		}
+		if x.State == pleg.StateExited {
+			x.Exit = exitDetails(c)
+		}
+		list = append(list, x)
 	}
 	return list
 }
 
-// Exits implements pleg.ExitLister. It yields the exits of containers, but not of the
-// sandbox.
-func (s *status) Exits() iter.Seq2[string, pleg.ExitDetails] {
-	return func(yield func(string, pleg.ExitDetails) bool) {
-		if s == nil {
-			return
-		}
-		for _, c := range s.containers {
-			if c.State == cri.ContainerState_CONTAINER_EXITED && !yield(c.Id, exitDetails(c)) {
-				return
-			}
-		}
-	}
-}
-
-func exitDetails(c *cri.ContainerStatus) pleg.ExitDetails {
-	return pleg.ExitDetails{
+func exitDetails(c *cri.ContainerStatus) *pleg.ExitDetails {
+	return &pleg.ExitDetails{
 		Name: c.GetMetadata().GetName(), Attempt: int64(c.GetMetadata().GetAttempt()),
 		Code: c.ExitCode, Reason: c.Reason, Started: stamp(c.StartedAt), Finished: stamp(c.FinishedAt),
 	}
@@ -79,42 +65,26 @@ func containerState(s cri.ContainerState) pleg.State {
 	return pleg.StateUnknown
 }
 
-// Status returns the details of a pod. containerd reports a sandbox as deleted a moment
-// before it deletes it, so Status then retries for half a second until the sandbox is
-// gone.
-func (n *node) Status(ctx context.Context, id string) (*status, time.Time, error) {
-	leaving := n.takeLeaving(id)
-	for pause := time.Millisecond; ; pause *= 2 {
-		st, at, err := n.status(ctx, id)
-		if err != nil || st.sandbox == nil || !leaving || pause > 256*time.Millisecond {
-			return st, at, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, time.Time{}, ctx.Err()
-		case <-time.After(pause):
-		}
-	}
-}
-
-// status is Status without the retries. It makes one call if the runtime adds the
-// containers and a timestamp to the sandbox's status (KEP-3386). Otherwise it makes one
-// more call for the list and one for each container.
-func (n *node) status(ctx context.Context, id string) (*status, time.Time, error) {
+// Pod looks at one pod. It makes one call if the runtime adds the containers to the
+// sandbox's status (KEP-3386). Otherwise it makes one more call for the list and one for
+// each container.
+func (n *node) Pod(ctx context.Context, id string) (pleg.Pod[string], *status, error) {
+	pod := pleg.Pod[string]{ID: id}
 	answer, err := n.client.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: id})
 	if err != nil && grpcstatus.Code(err) != codes.NotFound {
-		return nil, time.Time{}, fmt.Errorf("PodSandboxStatus(%s): %w", id, err)
+		return pod, nil, fmt.Errorf("PodSandboxStatus(%s): %w", id, err)
 	}
 	st := &status{sandbox: answer.GetStatus(), containers: answer.GetContainersStatuses()}
 	if answer.GetTimestamp() == 0 {
 		if st.containers, err = n.containers(ctx, id); err != nil {
-			return nil, time.Time{}, err
+			return pod, nil, err
 		}
 	}
 	if st.sandbox == nil && len(st.containers) == 0 {
-		return nil, time.Time{}, pleg.ErrNotFound
+		return pod, nil, pleg.ErrNotFound
 	}
-	return st, stamp(answer.GetTimestamp()), nil
+	pod.Containers = st.list()
+	return pod, st, nil
 }
 
 // containers returns the status of every container of a pod.

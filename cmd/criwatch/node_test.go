@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -73,13 +72,13 @@ func TestPodsListsSandboxesAsContainers(t *testing.T) {
 		t.Errorf("Pods (-want +got):\n%s", diff)
 	}
 	for id, want := range want {
-		st, _, err := n.Status(t.Context(), id)
-		if diff := cmp.Diff(want, states(pleg.Pod[string]{Containers: st.Containers()})); diff != "" || err != nil {
-			t.Errorf("Status(%s): %v (-want +got):\n%s", id, err, diff)
+		p, _, err := n.Pod(t.Context(), id)
+		if diff := cmp.Diff(want, states(p)); diff != "" || err != nil || p.ID != id {
+			t.Errorf("Pod(%s): %v (-want +got):\n%s", id, err, diff)
 		}
 	}
-	if _, _, err := n.Status(t.Context(), "no-such"); !errors.Is(err, pleg.ErrNotFound) {
-		t.Errorf("Status of no sandbox: %v", err)
+	if _, _, err := n.Pod(t.Context(), "no-such"); !errors.Is(err, pleg.ErrNotFound) {
+		t.Errorf("Pod of no sandbox: %v", err)
 	}
 }
 
@@ -93,13 +92,13 @@ func TestContainersHaveNamesAndAttempts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, _, err := n.Status(t.Context(), "a")
+	p, st, err := n.Pod(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
 	exit := exitDetails(st.containers[0])
 	want := []pleg.Container{{ID: "a", State: pleg.StateRunning}, {ID: "a1", State: pleg.StateRunning, Name: "name-a1", Attempt: 2}}
-	for _, got := range [][]pleg.Container{pods[0].Containers, st.Containers()} {
+	for _, got := range [][]pleg.Container{pods[0].Containers, p.Containers} {
 		if diff := cmp.Diff(want, got); diff != "" || got[1].Name != exit.Name || got[1].Attempt != exit.Attempt {
 			t.Errorf("the exit has %+v (-want +got):\n%s", exit, diff)
 		}
@@ -127,12 +126,12 @@ func TestPodsChangedBetweenTheListsAreSeen(t *testing.T) {
 	if diff := cmp.Diff(want, allStates(pods)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if _, _, err := n.Status(t.Context(), "a"); !errors.Is(err, pleg.ErrNotFound) {
+	if _, _, err := n.Pod(t.Context(), "a"); !errors.Is(err, pleg.ErrNotFound) {
 		t.Errorf("status of what is gone: %v", err)
 	}
 }
 
-func TestStatusOfEveryKindOfRuntime(t *testing.T) {
+func TestPodOfEveryKindOfRuntime(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		f := newFake(t)
 		f.full = full
@@ -142,27 +141,29 @@ func TestStatusOfEveryKindOfRuntime(t *testing.T) {
 		f.start("a", "a2")
 		f.exit("a2", 7)
 		before := time.Now()
-		st, at, err := n.Status(t.Context(), "a")
+		p, st, err := n.Pod(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if st.sandbox.GetMetadata().GetName() != "name-a" || len(st.containers) != 2 || st.containers[1].ExitCode != 7 {
 			t.Errorf("full %v: %+v", full, st)
 		}
-		if full && (at.Before(before) || at.After(time.Now())) || !full && !at.IsZero() {
-			t.Errorf("full %v: stamped %v", full, at)
-		}
 		if calls := f.count("ContainerStatus"); full != (calls == 0) {
 			t.Errorf("full %v: %d calls of ContainerStatus", full, calls)
 		}
-		exits := maps.Collect(st.Exits())
+		exits := map[string]*pleg.ExitDetails{}
+		for _, c := range p.Containers {
+			if c.Exit != nil {
+				exits[c.ID] = c.Exit
+			}
+		}
 		if x, ok := exits["a2"]; !ok || len(exits) != 1 || x.Code != 7 || x.Name != "name-a2" || x.Attempt != 2 || x.Started.Before(before.Add(-time.Minute)) || x.Finished.Before(x.Started) {
 			t.Errorf("full %v: exits %+v", full, exits)
 		}
 	}
 }
 
-func TestStatusOfAGoneContainerIsLeftOut(t *testing.T) {
+func TestGoneContainerIsLeftOut(t *testing.T) {
 	f := newFake(t)
 	n := nodeOf(t, f)
 	f.runPod("a")
@@ -172,23 +173,23 @@ func TestStatusOfAGoneContainerIsLeftOut(t *testing.T) {
 		f.hooks = nil
 		f.remove("a1")
 	}
-	st, _, err := n.Status(t.Context(), "a")
+	_, st, err := n.Pod(t.Context(), "a")
 	if err != nil || len(st.containers) != 1 || st.containers[0].Id != "a2" {
 		t.Errorf("%+v, %v", st, err)
 	}
 	f.with(func() { delete(f.sandboxes, "a") })
-	if st, _, err := n.Status(t.Context(), "a"); err != nil || st.sandbox != nil || len(st.containers) != 1 {
+	if _, st, err := n.Pod(t.Context(), "a"); err != nil || st.sandbox != nil || len(st.containers) != 1 {
 		t.Errorf("containers that outlived their sandbox: %+v, %v", st, err)
 	}
 	f.remove("a2")
-	if _, _, err := n.Status(t.Context(), "a"); !errors.Is(err, pleg.ErrNotFound) {
+	if _, _, err := n.Pod(t.Context(), "a"); !errors.Is(err, pleg.ErrNotFound) {
 		t.Errorf("nothing there: %v", err)
 	}
 	for _, call := range []string{"PodSandboxStatus", "ListContainers", "ContainerStatus"} {
 		f.runPod("b")
 		f.start("b", "b1")
 		f.with(func() { f.failing = map[string]error{call: grpcstatus.Error(codes.Internal, "out of order")} })
-		if _, _, err := n.Status(t.Context(), "b"); err == nil || !strings.Contains(err.Error(), call+"(b") || !strings.Contains(err.Error(), "out of order") {
+		if _, _, err := n.Pod(t.Context(), "b"); err == nil || !strings.Contains(err.Error(), call+"(b") || !strings.Contains(err.Error(), "out of order") {
 			t.Errorf("%s fails: %v", call, err)
 		}
 	}
@@ -223,12 +224,12 @@ func TestStampsInSecondsAndNanoseconds(t *testing.T) {
 
 // collect opens the stream and returns what comes of it, and the error that
 // ended it.
-func collect(t *testing.T, n *node) (events <-chan pleg.RuntimeEvent[string, *status], ended <-chan error) {
+func collect(t *testing.T, n *node) (events <-chan pleg.RuntimeEvent[string], ended <-chan error) {
 	t.Helper()
-	c, done := make(chan pleg.RuntimeEvent[string, *status], 100), make(chan error, 1)
+	c, done := make(chan pleg.RuntimeEvent[string], 100), make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	go func() { done <- n.Events(ctx, func(e pleg.RuntimeEvent[string, *status]) { c <- e }) }()
+	go func() { done <- n.Events(ctx, func(e pleg.RuntimeEvent[string]) { c <- e }) }()
 	return c, done
 }
 
@@ -251,24 +252,23 @@ func TestEventsAreTranslated(t *testing.T) {
 	want := []struct {
 		container string
 		kind      pleg.RuntimeEventType
-		seen      map[string]string
 	}{
-		{"a", pleg.RuntimeEventCreated, map[string]string{"a": "running"}},
-		{"a", pleg.RuntimeEventStarted, map[string]string{"a": "running"}},
-		{"a1", pleg.RuntimeEventCreated, map[string]string{"a": "running", "a1": "created"}},
-		{"a1", pleg.RuntimeEventStarted, map[string]string{"a": "running", "a1": "running"}},
-		{"a1", pleg.RuntimeEventStopped, map[string]string{"a": "running", "a1": "exited"}},
-		{"a1", pleg.RuntimeEventDeleted, map[string]string{"a": "running"}},
-		{"a", pleg.RuntimeEventStopped, map[string]string{"a": "exited"}},
-		{"a", pleg.RuntimeEventDeleted, map[string]string{"a": "exited"}},
+		{"a", pleg.RuntimeEventCreated},
+		{"a", pleg.RuntimeEventStarted},
+		{"a1", pleg.RuntimeEventCreated},
+		{"a1", pleg.RuntimeEventStarted},
+		{"a1", pleg.RuntimeEventStopped},
+		{"a1", pleg.RuntimeEventDeleted},
+		{"a", pleg.RuntimeEventStopped},
+		{"a", pleg.RuntimeEventDeleted},
 	}
 	for i, w := range want {
 		e := <-events
 		if e.Pod != "a" || e.Container != w.container || e.Type != w.kind || e.At.Before(begun) || e.At.After(time.Now()) {
 			t.Errorf("event %d: %+v, want %+v", i, e, w)
 		}
-		if diff := cmp.Diff(w.seen, states(e.Seen.Pod)); diff != "" || e.Seen.Pod.ID != "a" || e.Seen.Status.sandbox.Id != "a" {
-			t.Errorf("event %d saw (-want +got):\n%s", i, diff)
+		if stopped := e.Container == "a1" && e.Type == pleg.RuntimeEventStopped; (e.Exit != nil) != stopped || stopped && (e.Exit.Code != 3 || e.Exit.Name != "name-a1") {
+			t.Errorf("event %d tells the exit %+v", i, e.Exit)
 		}
 	}
 	for _, id := range []string{"a1", "a"} {
@@ -279,7 +279,7 @@ func TestEventsAreTranslated(t *testing.T) {
 
 	// An event of a pod whose sandbox has no status is of no pod.
 	f.send("unknown", "a9", cri.ContainerEventType_CONTAINER_STOPPED_EVENT)
-	if e := <-events; e.Pod != "" || e.Container != "a9" || e.Type != pleg.RuntimeEventStopped || e.Seen != nil {
+	if e := <-events; e.Pod != "" || e.Container != "a9" || e.Type != pleg.RuntimeEventStopped || e.Exit != nil {
 		t.Errorf("event without a sandbox: %+v", e)
 	}
 	// Stamps are in seconds, or missing.
@@ -312,40 +312,5 @@ func TestUnimplementedStreamIsUnsupported(t *testing.T) {
 	_, ended = collect(t, n)
 	if err := <-ended; errors.Is(err, pleg.ErrUnsupported) || !strings.Contains(err.Error(), "switched off") {
 		t.Errorf("%v", err)
-	}
-}
-
-// A deleted sandbox that is still there for a moment is gone for Status, once; one
-// that stays is not waited for any longer.
-func TestDeletedSandboxIsGoneAtOnce(t *testing.T) {
-	f := newFake(t)
-	n := nodeOf(t, f)
-	events, _ := collect(t, n)
-	subscribed(t, f, 1)
-	f.runPod("a")
-	f.lingering["a"] = 4
-	f.removePod("a")
-	for e := range events {
-		if e.Type == pleg.RuntimeEventDeleted {
-			break
-		}
-	}
-	if st, _, err := n.Status(t.Context(), "a"); !errors.Is(err, pleg.ErrNotFound) {
-		t.Errorf("shown four times more: %+v, %v", st, err)
-	}
-	f.runPod("b")
-	f.lingering["b"] = 1 << 30
-	f.removePod("b")
-	for e := range events {
-		if e.Pod == "b" && e.Type == pleg.RuntimeEventDeleted {
-			break
-		}
-	}
-	if st, _, err := n.Status(t.Context(), "b"); err != nil || len(st.Containers()) != 1 {
-		t.Errorf("shown for ever: %+v, %v", st, err)
-	}
-	calls := f.count("PodSandboxStatus")
-	if _, _, err := n.Status(t.Context(), "b"); err != nil || f.count("PodSandboxStatus") != calls+1 {
-		t.Errorf("asked again, it made %d calls, %v", f.count("PodSandboxStatus")-calls, err)
 	}
 }

@@ -36,7 +36,7 @@ type jsonLine struct {
 	Since     *float64       `json:"sinceEvent,omitempty"` // from the runtime's event of an exit until it is reported, in seconds
 	Before    bool           `json:"before,omitempty"`     // happened before criwatch began
 
-	Source pleg.ExitSource `json:"source,omitempty"` // how a ContainerDied was found, by event or relist; inferred if only the container's absence shows it
+	Source pleg.ExitSource `json:"source,omitempty"` // how a ContainerDied became known: shown by an answer, told by an event, or inferred from the container's absence
 	Lost   int             `json:"lost,omitempty"`   // exits dropped before it
 }
 

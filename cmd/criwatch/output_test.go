@@ -22,7 +22,7 @@ func someLines() []line {
 	died := func(code int32, reason string, known time.Time) line {
 		return line{
 			at: t0, event: pleg.ContainerDied, pod: pod, meta: meta, container: app, name: "app", attempt: 3,
-			happened: t0.Add(-20 * time.Millisecond), exit: &pleg.ExitDetails{Code: code, Reason: reason}, source: pleg.ExitSeenByEvent, eventTime: known,
+			happened: t0.Add(-20 * time.Millisecond), exit: &pleg.ExitDetails{Code: code, Reason: reason}, source: pleg.ExitShown, eventTime: known,
 		}
 	}
 	before := died(0, "Completed", time.Time{})
@@ -85,10 +85,10 @@ func TestJSONLineOfEveryEvent(t *testing.T) {
 	want := head + strings.Join([]string{
 		`"ContainerStarted",` + pod + `,"container":{"id":"0123456789abcdef","sandbox":true,"attempt":0},"at":"2026-05-04T13:02:01.499Z","latency":0.001}`,
 		`"ContainerStarted",` + pod + `,` + app + `}`,
-		`"ContainerDied",` + pod + `,` + app + `,"exit":{"code":137,"reason":"OOMKilled"},"at":"2026-05-04T13:02:01.48Z","latency":0.02,"sinceEvent":0.0015,"source":"event"}`,
-		`"ContainerDied",` + pod + `,` + app + `,"exit":{"code":0,"reason":"Completed"},"at":"2026-05-04T13:02:01.48Z","latency":0.02,"source":"event"}`,
-		`"ContainerDied",` + pod + `,` + app + `,"exit":{"code":1},"at":"2026-05-04T13:02:01.48Z","latency":0.02,"source":"event"}`,
-		`"ContainerDied",` + pod + `,` + app + `,"exit":{"code":0,"reason":"Completed"},"at":"2026-05-02T13:02:01.5Z","before":true,"source":"event"}`,
+		`"ContainerDied",` + pod + `,` + app + `,"exit":{"code":137,"reason":"OOMKilled"},"at":"2026-05-04T13:02:01.48Z","latency":0.02,"sinceEvent":0.0015,"source":"shown"}`,
+		`"ContainerDied",` + pod + `,` + app + `,"exit":{"code":0,"reason":"Completed"},"at":"2026-05-04T13:02:01.48Z","latency":0.02,"source":"shown"}`,
+		`"ContainerDied",` + pod + `,` + app + `,"exit":{"code":1},"at":"2026-05-04T13:02:01.48Z","latency":0.02,"source":"shown"}`,
+		`"ContainerDied",` + pod + `,` + app + `,"exit":{"code":0,"reason":"Completed"},"at":"2026-05-02T13:02:01.5Z","before":true,"source":"shown"}`,
 		`"ContainerDied",` + pod + `,"container":{"id":"fedcba9876543210","attempt":3},"source":"inferred","lost":7}`,
 		`"ContainerRemoved","pod":{"id":"0123456789abcdef","attempt":0},"container":{"id":"fedcba9876543210","attempt":0}}`,
 		`"PodSync",` + pod + `}`,
@@ -154,7 +154,7 @@ func TestCountersHaveTheNamesOfMetrics(t *testing.T) {
 	c := counters{at: time.Date(2026, 5, 4, 13, 2, 1, 0, time.UTC), healthy: errors.New("sick")}
 	c.stats = pleg.Stats{
 		Streaming: true, Connections: 1, ConnectionErrors: 2, EventsReceived: 3, MissedEvents: 4,
-		StaleWrites: 5, SkewedWrites: 6, Resurrections: 7, MergedEvents: 8,
+		SkewedEvents: 5, UnseenContainers: 6, StaleAnswers: 7, MergedEvents: 8,
 		EventLatency: pleg.Histogram{Counts: [15]uint64{1: 98, 5: 2}, Sum: .125},
 	}
 	for i := range 200 {
@@ -169,9 +169,9 @@ func TestCountersHaveTheNamesOfMetrics(t *testing.T) {
     kube_pod_missed_events                   4
     pleg_relist_duration_seconds             0
     pleg_relist_interval_seconds             0
-    stale writes refused                     5
-    skewed writes refused                    6
-    resurrections refused                    7
+    events older than an hour                5
+    containers never seen                    6
+    stale answers                            7
     events merged                            8
     exit to printed line                     200, p50 100.0 ms, p99 198.0 ms
     exit's event to printed line             0

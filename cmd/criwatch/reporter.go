@@ -100,9 +100,7 @@ func (r *reporter) catchUp(pod string) *podMeta {
 func (r *reporter) end(pod string, p *podView, x pleg.Exit[string]) {
 	c := p.container(x.Container)
 	l := line{event: pleg.ContainerDied, pod: pod, meta: p.meta, container: x.Container, source: x.Source, lost: x.Lost}
-	if x.Source == pleg.ExitSeenByEvent {
-		l.eventTime = r.eventTime(x.Container)
-	}
+	l.eventTime = r.eventTime(x.Container)
 	l.happened = l.eventTime
 	if x.Known {
 		l.exit, l.happened = &x.Details, x.Details.Finished

@@ -52,7 +52,7 @@ func (r *reporter) look(pod string) *podView {
 	if !entry.Present || entry.Status == nil {
 		return p
 	}
-	for _, s := range entry.Status.Containers() {
+	for _, s := range entry.Status.list() {
 		c := p.container(s.ID)
 		c.cached, c.state = true, s.State
 	}

@@ -105,7 +105,7 @@ func (m *reportModel) look(pod string) {
 		if state := now[id]; state > old[id] {
 			emit(id, []pleg.EventType{pleg.ContainerChanged, pleg.ContainerStarted, pleg.ContainerDied}[state-1])
 			if state == pleg.StateExited {
-				m.exit(pod, id, pleg.ExitSeenByRelist)
+				m.exit(pod, id, pleg.ExitShown)
 				v := m.done[id]
 				v.exited = true
 				m.done[id] = v
@@ -121,7 +121,7 @@ func (m *reportModel) look(pod string) {
 			if old[id] != pleg.StateExited {
 				emit(id, pleg.ContainerDied)
 				if slices.Contains(m.alone[pod], id) {
-					m.exit(pod, id, pleg.ExitSeenByEvent)
+					m.exit(pod, id, pleg.ExitToldByEvent)
 				} else {
 					v.hasty = true
 					m.exit(pod, id, pleg.ExitInferred)
@@ -135,7 +135,7 @@ func (m *reportModel) look(pod string) {
 	for _, id := range m.alone[pod] {
 		if _, there := now[id]; !there && m.done[id] == (fate{}) {
 			emit("", pleg.PodSync)
-			m.exit(pod, id, pleg.ExitSeenByEvent)
+			m.exit(pod, id, pleg.ExitToldByEvent)
 			m.done[id] = fate{exited: true, removed: true}
 		}
 	}
@@ -271,7 +271,7 @@ func TestReporterReportsEveryExitOnce(t *testing.T) {
 		m.reporter.handle(pleg.Event[string]{Type: pleg.PodSync})
 		for id, v := range m.done {
 			v.code = m.codes[id]
-			if lines := m.recorder.of(id); len(lines) > 0 && lines[0].source == pleg.ExitSeenByEvent {
+			if lines := m.recorder.of(id); len(lines) > 0 && lines[0].source == pleg.ExitToldByEvent {
 				early++
 			}
 			m.done[id] = v
@@ -307,7 +307,7 @@ func TestExitKnownOnlyFromAnEventIsReported(t *testing.T) {
 	for _, sync := range []string{"p", ""} {
 		m := newReportModel()
 		m.codes["coded"] = 3
-		m.exit("p", "coded", pleg.ExitSeenByEvent)
+		m.exit("p", "coded", pleg.ExitToldByEvent)
 		m.exit("p", "p", pleg.ExitInferred)
 		m.exit("q", "other", pleg.ExitInferred)
 		for range 2 {

@@ -28,15 +28,12 @@ type watch struct {
 // newWatch returns a watch that reads exits with the given options.
 func newWatch(n *node, o *options, exits pleg.ExitOptions[string], out writer, log *slog.Logger) (*watch, error) {
 	w := &watch{node: n, cache: statuscache.New[string](statuscache.Options[*status]{}), log: log, opts: o, out: out}
-	var stream pleg.Streamer[string, *status]
+	options := pleg.GeneratorOptions[string]{RelistPeriod: o.relist, EventedPeriod: o.evented}
 	if !o.poll {
-		stream = n
+		options.Stream = n
 	}
 	var err error
-	w.gen, err = pleg.NewGenerator(n, stream, w.cache, pleg.GeneratorOptions{
-		RelistPeriod:  o.relist,
-		EventedPeriod: o.evented,
-	})
+	w.gen, err = pleg.NewGenerator(n, w.cache, options)
 	if err != nil {
 		return nil, err
 	}

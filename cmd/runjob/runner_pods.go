@@ -91,7 +91,7 @@ func (r *runner) forget() (gone, over []*pod) {
 			}
 		}
 	}
-	r.cache.UpdateTime(now) // drops the deleted entries
+	r.cache.Writer().UpdateTime(now) // drops the deleted entries
 	slices.SortFunc(over, func(a, b *pod) int { return strings.Compare(a.Name, b.Name) })
 	return gone, over
 }

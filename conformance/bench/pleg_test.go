@@ -7,6 +7,7 @@ import (
 	"runtime/metrics"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,11 +29,18 @@ func newCache() *statuscache.Cache[types.UID, *podStatus] {
 	return statuscache.New[types.UID](statuscache.Options[*podStatus]{})
 }
 
-// writable are the methods that a statuscache.Cache shares with the kubelet's cache.
+// writable are the methods that both caches have.
 type writable interface {
 	Set(pod types.UID, status *podStatus, err error, at time.Time) bool
 	UpdateTime(at time.Time)
 }
+
+// ourCache is a statuscache.Cache with the method that only a Generator calls.
+type ourCache struct {
+	*statuscache.Cache[types.UID, *podStatus]
+}
+
+func (c ourCache) UpdateTime(at time.Time) { c.Writer().UpdateTime(at) }
 
 // writeAll writes the status of every pod.
 func writeAll(c writable, pods []types.UID, at time.Time) {
@@ -45,13 +53,14 @@ func writeAll(c writable, pods []types.UID, at time.Time) {
 func BenchmarkRelist(b *testing.B) {
 	name := fmt.Sprintf("pods=%d", nodePods)
 	b.Run(name+"/impl=restart", func(b *testing.B) {
-		g := must(pleg.NewGenerator(newQuietRuntime(), nil, newCache(), pleg.GeneratorOptions{}))
+		g := must(pleg.NewGenerator(newQuietRuntime(), newCache(), pleg.GeneratorOptions[types.UID]{}))
 		relist := func() {
 			if err := g.Relist(context.Background()); err != nil {
 				b.Fatal(err)
 			}
 		}
 		relist() // finds every pod
+		relist() // finds that they are unchanged
 		b.ReportAllocs()
 		for b.Loop() {
 			relist()
@@ -69,12 +78,63 @@ func BenchmarkRelist(b *testing.B) {
 	})
 }
 
+// BenchmarkEvent measures an event up to the end of the look that it asks for, while the
+// stream is relied upon. Events of different pods come one after the other. Compare fifty
+// of them with a relist, which without a stream comes every second.
+func BenchmarkEvent(b *testing.B) {
+	b.Run(fmt.Sprintf("pods=%d/impl=restart", nodePods), func(b *testing.B) {
+		rt := &eventedRuntime{quietRuntime: newQuietRuntime(), looked: make(chan struct{}, 1), opened: make(chan struct{})}
+		g := must(pleg.NewGenerator(rt, newCache(), pleg.GeneratorOptions[types.UID]{Stream: rt, RelistPeriod: time.Millisecond}))
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- g.Run(ctx) }()
+		<-rt.opened
+		for !g.Stats().Streaming {
+			time.Sleep(time.Millisecond)
+		}
+		rt.counting.Store(true)
+		next := 0
+		b.ReportAllocs()
+		for b.Loop() {
+			pod := rt.pods[next%nodePods]
+			next++
+			rt.handle(pleg.RuntimeEvent[types.UID]{Pod: pod.ID, Container: pod.Containers[0].ID, Type: pleg.RuntimeEventStarted})
+			<-rt.looked
+		}
+		cancel()
+		<-ended
+	})
+}
+
+// eventedRuntime is a quietRuntime with a stream, whose looks can be waited for.
+type eventedRuntime struct {
+	quietRuntime
+	handle   func(pleg.RuntimeEvent[types.UID])
+	opened   chan struct{}
+	counting atomic.Bool
+	looked   chan struct{}
+}
+
+func (r *eventedRuntime) Events(ctx context.Context, handle func(pleg.RuntimeEvent[types.UID])) error {
+	r.handle = handle
+	close(r.opened)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (r *eventedRuntime) Pod(ctx context.Context, id types.UID) (pleg.Pod[types.UID], *podStatus, error) {
+	if r.counting.Load() {
+		defer func() { r.looked <- struct{}{} }()
+	}
+	return r.quietRuntime.Pod(ctx, id)
+}
+
 // BenchmarkCacheGet measures a look-up by one reader and by two.
 func BenchmarkCacheGet(b *testing.B) {
 	pods := podKeys[types.UID](nodePods)
 	inRandomOrder := shuffled(pods)
 	ours, theirs := newCache(), kubecontainer.NewCache()
-	writeAll(ours, pods, time.Now())
+	writeAll(ourCache{ours}, pods, time.Now())
 	writeAll(theirs, pods, time.Now())
 	for goroutines := 1; goroutines <= 2; goroutines++ {
 		name := fmt.Sprintf("pods=%d/goroutines=%d", nodePods, goroutines)
@@ -93,7 +153,7 @@ func BenchmarkWake(b *testing.B) {
 	const name = "ready=100/others=10000"
 	b.Run(name+"/impl=restart", func(b *testing.B) {
 		cache := newCache()
-		benchmarkWake(b, cache, func(pod types.UID, min time.Time) {
+		benchmarkWake(b, ourCache{cache}, func(pod types.UID, min time.Time) {
 			must(cache.GetNewerThan(context.Background(), pod, min))
 		})
 	})
@@ -156,12 +216,14 @@ func containerID(pod, container int) string { return fmt.Sprintf("%064x", 2*pod+
 
 // quietRuntime lists the same running containers each time.
 type quietRuntime struct {
-	pods []pleg.Pod[types.UID]
+	pods  []pleg.Pod[types.UID]
+	place map[types.UID]int
 }
 
 func newQuietRuntime() quietRuntime {
-	var r quietRuntime
+	r := quietRuntime{place: map[types.UID]int{}}
 	for i, id := range podKeys[types.UID](nodePods) {
+		r.place[id] = i
 		r.pods = append(r.pods, pleg.Pod[types.UID]{ID: id, Containers: []pleg.Container{
 			{ID: containerID(i, 0), State: pleg.StateRunning},
 			{ID: containerID(i, 1), State: pleg.StateRunning},
@@ -172,8 +234,8 @@ func newQuietRuntime() quietRuntime {
 
 func (r quietRuntime) Pods(context.Context) ([]pleg.Pod[types.UID], error) { return r.pods, nil }
 
-func (r quietRuntime) Status(_ context.Context, pod types.UID) (*podStatus, time.Time, error) {
-	return &podStatus{ID: pod}, time.Time{}, nil
+func (r quietRuntime) Pod(_ context.Context, id types.UID) (pleg.Pod[types.UID], *podStatus, error) {
+	return r.pods[r.place[id]], &podStatus{ID: id}, nil
 }
 
 // quietKubeletRuntime is a quietRuntime for the kubelet. A relist needs no other methods.

@@ -177,7 +177,7 @@ func (h *podHistory) delete(t *rapid.T) {
 
 func (h *podHistory) updateTime(t *rapid.T) {
 	when := h.drawTime(t, drawUID(t))
-	h.ours.UpdateTime(when)
+	h.ours.Writer().UpdateTime(when)
 	if when.Before(h.global) { // the kubelet's goes back
 		h.pinned++
 		return
@@ -307,7 +307,7 @@ func isOver(done <-chan struct{}) bool {
 
 // both sets the global time on both sides.
 func (c caches) both(when time.Time) {
-	c.ours.UpdateTime(when)
+	c.ours.Writer().UpdateTime(when)
 	c.theirs.UpdateTime(when)
 }
 

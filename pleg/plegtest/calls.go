@@ -2,9 +2,7 @@ package plegtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/restartkit/restart/pleg"
@@ -15,9 +13,12 @@ func (r *Runtime[K]) Pods(ctx context.Context) ([]pleg.Pod[K], error) {
 	var list []pleg.Pod[K]
 	var none K
 	err := r.call(ctx, "Pods", none, func() error {
+		if r.roll("Empty", r.faults.Empty, r.calls[callCount{"Pods", -1}]) {
+			return nil
+		}
 		for _, id := range r.order {
-			if p := r.pods[id]; len(p.containers) > 0 {
-				list = append(list, pleg.Pod[K]{ID: id, Containers: slices.Clone(p.containers)})
+			if s := r.shown(r.pods[id]); s != nil {
+				list = append(list, pleg.Pod[K]{ID: id, Containers: s.copyOf()})
 			}
 		}
 		return nil
@@ -25,52 +26,37 @@ func (r *Runtime[K]) Pods(ctx context.Context) ([]pleg.Pod[K], error) {
 	return list, err
 }
 
-// Pod lists one pod.
-func (r *Runtime[K]) Pod(ctx context.Context, id K) (pleg.Pod[K], error) {
+// Pod looks at one pod.
+func (r *Runtime[K]) Pod(ctx context.Context, id K) (pleg.Pod[K], *Status, error) {
 	one := pleg.Pod[K]{ID: id}
-	err := r.call(ctx, "Pod", id, func() error {
-		p := r.pods[id]
-		if p == nil || len(p.containers) == 0 {
-			return fmt.Errorf("pod %v: %w", id, pleg.ErrNotFound)
-		}
-		one.Containers = slices.Clone(p.containers)
-		return nil
-	})
-	return one, err
-}
-
-// Status returns the snapshot of a pod and a later timestamp.
-func (r *Runtime[K]) Status(ctx context.Context, id K) (*Status, time.Time, error) {
 	var s *Status
-	var stamp time.Time
-	err := r.call(ctx, "Status", id, func() error {
-		p := r.pods[id]
-		if p == nil || len(p.containers) == 0 {
+	err := r.call(ctx, "Pod", id, func() error {
+		if s = r.shown(r.pods[id]); s == nil {
 			return fmt.Errorf("pod %v: %w", id, pleg.ErrNotFound)
 		}
-		s = p.versions[len(p.versions)-1]
-		stamp = r.stamp("status", p.number, r.calls[callCount{"Status", p.number}])
+		one.Containers = s.copyOf()
 		return nil
 	})
-	if errors.Is(err, ErrInjected) {
-		s = r.beside(id)
+	if err != nil {
+		s = nil
 	}
-	return s, stamp, err
+	return one, s, err
 }
 
-// beside returns the snapshot to return with the error of a Status, usually nil.
-func (r *Runtime[K]) beside(id K) *Status {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	p := r.pods[id]
-	if p == nil || !r.roll("Beside", r.faults.Beside, p.number, r.calls[callCount{"Status", p.number}]) {
+// shown returns what answers show of a pod now, nil if it is absent.
+func (r *Runtime[K]) shown(p *pod) *Status {
+	if p == nil {
 		return nil
 	}
-	return p.versions[len(p.versions)-1]
+	last := len(p.versions) - 1
+	for last > 0 && p.visible[last].After(r.clock.Now()) {
+		last--
+	}
+	return p.versions[last]
 }
 
-// call makes one call, subject to the faults. read reads the true state, before or
-// after the delay.
+// call makes one call, subject to the faults. read reads the state, before or after the
+// delay.
 func (r *Runtime[K]) call(ctx context.Context, kind string, id K, read func() error) (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,12 +84,12 @@ func (r *Runtime[K]) call(ctx context.Context, kind string, id K, read func() er
 		ctx = context.WithoutCancel(ctx)
 	}
 	delay := time.Duration(r.dice.float("by", c, n) * float64(r.faults.SlowBy))
-	ofItsBegin := r.dice.float("begin", c, n) < 0.5
-	if ofItsBegin {
+	ofItsStart := r.dice.float("begin", c, n) < 0.5
+	if ofItsStart {
 		err = read()
 	}
 	r.pause(ctx, delay)
-	if !ofItsBegin {
+	if !ofItsStart {
 		err = read()
 	}
 	if ctx.Err() != nil {

@@ -24,7 +24,7 @@ func (s *supervisor) watch(ctx context.Context, gen *pleg.Generator[string, *ple
 		if !entry.Present || entry.Err != nil {
 			continue
 		}
-		for _, c := range entry.Status.Containers() {
+		for _, c := range entry.Status.Listed {
 			if c.State == pleg.StateExited {
 				s.exited[c.ID] = true
 			}
@@ -38,7 +38,7 @@ func ExampleRuntime() {
 	ctx := context.Background()
 	rt := plegtest.New[string](1, plegtest.Faults{})
 	cache := statuscache.New[string](statuscache.Options[*plegtest.Status]{})
-	gen, err := pleg.NewGenerator(rt, nil, cache, pleg.GeneratorOptions{})
+	gen, err := pleg.NewGenerator(rt, cache, pleg.GeneratorOptions[string]{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -79,7 +79,7 @@ func TestSupervisorMissesNoExit(t *testing.T) {
 		defer cancel()
 		rt := plegtest.New[string](1, plegtest.Faults{Drop: 0.3, Late: 0.3})
 		cache := statuscache.New[string](statuscache.Options[*plegtest.Status]{})
-		gen, err := pleg.NewGenerator(rt, rt, cache, pleg.GeneratorOptions{EventedPeriod: 10 * time.Second})
+		gen, err := pleg.NewGenerator(rt, cache, pleg.GeneratorOptions[string]{Stream: rt, EventedPeriod: 10 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

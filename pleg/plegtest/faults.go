@@ -14,11 +14,11 @@ type Faults struct {
 	Duplicate float64       // sent twice, up to Delay apart
 	Late      float64       // arrives up to Delay late
 	Reorder   float64       // arrives up to Delay late, and before others due at the same time
-	Delay     time.Duration // limit for Duplicate, Late and Reorder; 0 means 2s
-	Stale     float64       // carries older contents under its own, newer timestamp
-	Bare      float64       // carries no contents
+	Delay     time.Duration // limit for Duplicate, Late, Reorder and Lag; 0 means 2s
+	Bare      float64       // carries no exit
 	Nameless  float64       // names no pod
 	Strange   float64       // has an unknown type
+	Skew      float64       // has no timestamp, or a wrong one
 
 	// Streams.
 	Disconnect float64 // ends with ErrInjected after an event
@@ -28,22 +28,12 @@ type Faults struct {
 
 	// Calls.
 	Error  float64       // fails with ErrInjected
-	Beside float64       // returns a status with that error
 	Hang   float64       // returns only when its context ends
 	Slow   float64       // takes up to SlowBy, and answers as of its start or its end
 	SlowBy time.Duration // 0 means 3s
 	Deaf   float64       // ignores its context while slow
-
-	// Timestamps of events and statuses.
-	Unstamped float64 // zero
-	Seconds   float64 // counts seconds as nanoseconds, so it is in 1970
-	Future    float64 // an hour ahead
-	Step      float64 // a day ahead or behind
-	Ahead     float64 // up to two seconds ahead
-
-	// Reuse is the rate at which Create of a removed container, or Start of an exited
-	// one, makes a new container with the same id.
-	Reuse float64
+	Empty  float64       // is a list without pods
+	Lag    float64       // an exit or a removal is shown up to Delay after its event
 }
 
 // withDefaults returns f with defaults for its durations.
@@ -80,24 +70,12 @@ func (r *Runtime[K]) roll(fault string, rate float64, at ...any) bool {
 // inject counts an injected fault.
 func (r *Runtime[K]) inject(fault string) { r.injected[fault]++ }
 
-// stamp returns the runtime's timestamp for the current time.
-func (r *Runtime[K]) stamp(at ...any) time.Time {
+// stamp returns the timestamp of the event of the last change.
+func (r *Runtime[K]) stamp() time.Time {
 	now := r.now()
-	chance := func(of string) float64 { return r.dice.float(append([]any{of}, at...)...) }
-	switch {
-	case r.roll("Unstamped", r.faults.Unstamped, at...):
-		return time.Time{}
-	case r.roll("Seconds", r.faults.Seconds, at...):
-		return time.Unix(0, now.Unix())
-	case r.roll("Future", r.faults.Future, at...):
-		return now.Add(time.Hour)
-	case r.roll("Step", r.faults.Step, at...):
-		if chance("back") < 0.5 {
-			return now.AddDate(0, 0, -1)
-		}
-		return now.AddDate(0, 0, 1)
-	case r.roll("Ahead", r.faults.Ahead, at...):
-		return now.Add(time.Duration(chance("ahead by") * float64(2*time.Second)))
+	if !r.roll("Skew", r.faults.Skew, r.changes) {
+		return now
 	}
-	return now
+	wrong := []time.Time{{}, time.Unix(0, now.Unix()), now.Add(time.Hour), now.AddDate(0, 0, -1)}
+	return wrong[int(r.dice.float("stamp", r.changes)*float64(len(wrong)))]
 }

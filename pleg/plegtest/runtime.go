@@ -1,9 +1,9 @@
 // Package plegtest provides a fake container runtime for testing code built on package
 // pleg. Driven by a seed, it injects the faults of real runtimes.
 //
-//	rt := plegtest.New[string](1, plegtest.Faults{Drop: 0.1, Stale: 0.1})
+//	rt := plegtest.New[string](1, plegtest.Faults{Drop: 0.1, Slow: 0.1})
 //	cache := statuscache.New[string](statuscache.Options[*plegtest.Status]{})
-//	gen, err := pleg.NewGenerator(rt, rt, cache, pleg.GeneratorOptions{})
+//	gen, err := pleg.NewGenerator(rt, cache, pleg.GeneratorOptions[string]{Stream: rt})
 //
 // Tests change pods with Create, Start, Exit and Remove, and compare the result with
 // Truth. In a testing/synctest bubble, delays take no real time.
@@ -12,7 +12,6 @@ package plegtest
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -26,21 +25,12 @@ import (
 
 // Status is an immutable snapshot of a pod in a Runtime.
 type Status struct {
-	Version int                         // increases with every change of the pod
-	Listed  []pleg.Container            // in order of creation
-	Ended   map[string]pleg.ExitDetails // exits by container id
+	Version int              // increases with every change of the pod
+	Listed  []pleg.Container // in order of creation, with their exits
 }
 
-// Containers implements pleg.ContainerLister. It returns none for a nil Status.
-func (s *Status) Containers() []pleg.Container {
-	if s == nil {
-		return nil
-	}
-	return s.Listed
-}
-
-// Exits implements pleg.ExitLister.
-func (s *Status) Exits() iter.Seq2[string, pleg.ExitDetails] { return maps.All(s.Ended) }
+// copyOf returns a copy of the containers.
+func (s *Status) copyOf() []pleg.Container { return slices.Clone(s.Listed) }
 
 // String returns the version and the containers, as in "v3 a:exited b:running".
 func (s *Status) String() string {
@@ -61,10 +51,7 @@ var (
 	ErrDown     = errors.New("plegtest: the runtime is down") // during Restart
 )
 
-// Runtime is a fake container runtime. It implements pleg.Runtime, pleg.PodLister and
-// pleg.Streamer. This hides its PodLister:
-//
-//	struct{ pleg.Runtime[K, *plegtest.Status] }{rt}
+// Runtime is a fake container runtime. It implements pleg.Runtime and pleg.Streamer.
 //
 // Faults depend on the seed and the number of calls and changes, not on goroutine
 // scheduling. Methods that change a container return false if they have no effect. The
@@ -92,21 +79,8 @@ type pod struct {
 	number     int
 	containers []pleg.Container
 	started    map[string]time.Time
-	ended      map[string]pleg.ExitDetails // replaced, never modified
-	versions   []*Status                   // by version; nil while the pod is absent
-}
-
-// end sets the exit of a container; a nil d removes it.
-func (p *pod) end(container string, d *pleg.ExitDetails) {
-	ended := maps.Clone(p.ended)
-	delete(ended, container)
-	if d != nil {
-		if ended == nil {
-			ended = map[string]pleg.ExitDetails{}
-		}
-		ended[container] = *d
-	}
-	p.ended = ended
+	versions   []*Status   // by version; nil while the pod is absent
+	visible    []time.Time // when answers show that version
 }
 
 type callCount struct {
@@ -133,7 +107,7 @@ func (r *Runtime[K]) SetClock(c clock.Clock) { r.clock = c }
 func (r *Runtime[K]) now() time.Time { return r.clock.Now().Round(0) }
 
 // Create adds a container without a name, and the pod with its first container. The id
-// must be new to the pod; see Faults.Reuse.
+// must be new to the pod.
 func (r *Runtime[K]) Create(id K, container string) bool {
 	return r.CreateContainer(id, pleg.Container{ID: container})
 }
@@ -143,7 +117,7 @@ func (r *Runtime[K]) Create(id K, container string) bool {
 func (r *Runtime[K]) CreateContainer(id K, c pleg.Container) bool {
 	c.State = pleg.StateCreated
 	return r.change(id, c.ID, func(p *pod, i int) bool {
-		if i >= 0 || r.everHad(id, c.ID) && !r.reuse() {
+		if i >= 0 || r.everHad(id, c.ID) {
 			return false
 		}
 		p.containers = append(p.containers, c)
@@ -154,11 +128,6 @@ func (r *Runtime[K]) CreateContainer(id K, c pleg.Container) bool {
 // Start makes a created container run.
 func (r *Runtime[K]) Start(id K, container string) bool {
 	return r.change(id, container, func(p *pod, i int) bool {
-		if i >= 0 && p.containers[i].State == pleg.StateExited && r.reuse() {
-			p.containers = slices.Clone(p.containers)
-			p.containers[i].State = pleg.StateUnknown
-			p.end(container, nil)
-		}
 		if !move(p, i, pleg.StateRunning) {
 			return false
 		}
@@ -193,7 +162,7 @@ func (r *Runtime[K]) exit(id K, container string, details func(*pod, pleg.Contai
 			return false
 		}
 		d := details(p, p.containers[i])
-		p.end(container, &d)
+		p.containers[i].Exit = &d
 		return true
 	}, pleg.RuntimeEventStopped)
 }
@@ -206,7 +175,6 @@ func (r *Runtime[K]) Remove(id K, container string) bool {
 		}
 		p.containers = slices.Delete(slices.Clone(p.containers), i, i+1)
 		delete(p.started, container)
-		p.end(container, nil)
 		return true
 	}, pleg.RuntimeEventDeleted)
 }
@@ -265,7 +233,7 @@ func (r *Runtime[K]) Truth() map[K]*Status {
 	return truth
 }
 
-// Calls returns the number of calls of Pods, Status, Pod and Events, by name.
+// Calls returns the number of calls of Pods, Pod and Events, by name.
 func (r *Runtime[K]) Calls() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -301,11 +269,6 @@ func move(p *pod, i int, to pleg.State) bool {
 	return true
 }
 
-// reuse reports whether to reuse an id.
-func (r *Runtime[K]) reuse() bool {
-	return r.roll("Reuse", r.faults.Reuse, r.changes)
-}
-
 // everHad reports whether the pod ever had the container.
 func (r *Runtime[K]) everHad(id K, container string) bool {
 	for _, s := range r.pods[id].versions {
@@ -323,19 +286,49 @@ func (r *Runtime[K]) change(id K, container string, do func(p *pod, i int) bool,
 	defer r.mu.Unlock()
 	p := r.pods[id]
 	if p == nil {
-		p = &pod{number: len(r.pods), started: map[string]time.Time{}, versions: []*Status{nil}}
+		p = &pod{number: len(r.pods), started: map[string]time.Time{}, versions: []*Status{nil}, visible: []time.Time{{}}}
 		r.pods[id] = p
 		r.order = append(r.order, id)
 	}
-	if !do(p, slices.IndexFunc(p.containers, func(c pleg.Container) bool { return c.ID == container })) {
+	at := func() int {
+		return slices.IndexFunc(p.containers, func(c pleg.Container) bool { return c.ID == container })
+	}
+	if !do(p, at()) {
 		return false
+	}
+	var exit *pleg.ExitDetails
+	if i := at(); i >= 0 {
+		exit = p.containers[i].Exit
 	}
 	var s *Status
 	if len(p.containers) > 0 {
-		s = &Status{Version: len(p.versions), Listed: p.containers, Ended: p.ended}
+		s = &Status{Version: len(p.versions), Listed: p.containers}
 	}
-	p.versions = append(p.versions, s)
 	r.changes++
-	r.send(id, p, container, event)
+	p.versions = append(p.versions, s)
+	p.visible = append(p.visible, r.visibleAt(p, event))
+	r.send(id, container, event, exit)
 	return true
+}
+
+// visibleAt returns when answers show the last change of p, which is not before the one
+// before it, and at once for a creation.
+func (r *Runtime[K]) visibleAt(p *pod, event pleg.RuntimeEventType) time.Time {
+	now := r.clock.Now()
+	if event == pleg.RuntimeEventCreated {
+		for i := range p.visible {
+			if p.visible[i].After(now) {
+				p.visible[i] = now
+			}
+		}
+		return now
+	}
+	at := p.visible[len(p.visible)-1]
+	if event >= pleg.RuntimeEventStopped && r.roll("Lag", r.faults.Lag, r.changes) {
+		now = now.Add(time.Duration(r.dice.float("lag", r.changes) * float64(r.faults.Delay)))
+	}
+	if now.After(at) {
+		return now
+	}
+	return at
 }

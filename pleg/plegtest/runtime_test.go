@@ -42,13 +42,12 @@ func TestImpossibleChangesAreRejected(t *testing.T) {
 	if err != nil || len(pods) != 1 || pods[0].ID != "p" || len(pods[0].Containers) != 1 {
 		t.Errorf("Pods() = %v, %v", pods, err)
 	}
-	if _, err := rt.Pod(t.Context(), "q"); !errors.Is(err, pleg.ErrNotFound) {
-		t.Errorf("Pod(q): %v", err)
+	for _, id := range []string{"q", "nobody"} {
+		if _, s, err := rt.Pod(t.Context(), id); !errors.Is(err, pleg.ErrNotFound) || s != nil {
+			t.Errorf("Pod(%s): %v, %v", id, s, err)
+		}
 	}
-	if _, _, err := rt.Status(t.Context(), "nobody"); !errors.Is(err, pleg.ErrNotFound) {
-		t.Errorf("Status(nobody): %v", err)
-	}
-	if calls := fmt.Sprint(rt.Calls()); calls != "map[Events:0 Pod:1 Pods:1 Status:1]" || rt.Busy() != 0 {
+	if calls := fmt.Sprint(rt.Calls()); calls != "map[Events:0 Pod:2 Pods:1]" || rt.Busy() != 0 {
 		t.Errorf("calls %v, %d under way", calls, rt.Busy())
 	}
 }
@@ -65,21 +64,17 @@ func TestSameSeedSameFaults(t *testing.T) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
-			rt := plegtest.New[string](seed, plegtest.Faults{Drop: 0.3, Duplicate: 0.3, Late: 0.3, Stale: 0.3, Error: 0.3, Unstamped: 0.2, Step: 0.2})
-			go rt.Events(t.Context(), func(e pleg.RuntimeEvent[string, *plegtest.Status]) {
-				seen := "nothing"
-				if e.Seen != nil {
-					seen = e.Seen.Status.String()
-				}
-				note(time.Since(begin), e.Container, e.Type, e.At, seen)
+			rt := plegtest.New[string](seed, plegtest.Faults{Drop: 0.3, Duplicate: 0.3, Late: 0.3, Lag: 0.3, Error: 0.3, Skew: 0.4})
+			go rt.Events(t.Context(), func(e pleg.RuntimeEvent[string]) {
+				note(time.Since(begin), e.Container, e.Type, e.At, e.Exit)
 			})
 			synctest.Wait()
 			for c := range strings.SplitSeq("abcdefghij", "") {
 				rt.Create("p", c)
 				rt.Start("p", c)
 				synctest.Wait()
-				s, stamp, err := rt.Status(t.Context(), "p")
-				note(time.Since(begin), s, stamp, err)
+				_, s, err := rt.Pod(t.Context(), "p")
+				note(time.Since(begin), s, err)
 				time.Sleep(time.Second)
 			}
 			time.Sleep(time.Minute)
@@ -101,14 +96,14 @@ func TestSameSeedSameFaults(t *testing.T) {
 func TestSetFaultsEndsThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := plegtest.New[string](1, plegtest.Faults{
-			Drop: 1, Error: 0.5, Hang: 0.5, Slow: 0.5, Unstamped: 0.5, Future: 0.5, EndAtOnce: 1, Disconnect: 1,
+			Drop: 1, Error: 0.5, Hang: 0.5, Slow: 0.5, Skew: 0.5, Empty: 1, Lag: 1, EndAtOnce: 1, Disconnect: 1,
 		})
 		rt.Create("p", "a")
 		rt.SetFaults(plegtest.Faults{})
 		injected := rt.Injected()
 		events := 0
-		go rt.Events(t.Context(), func(e pleg.RuntimeEvent[string, *plegtest.Status]) {
-			if events++; !e.At.Equal(time.Now()) || e.Seen == nil {
+		go rt.Events(t.Context(), func(e pleg.RuntimeEvent[string]) {
+			if events++; !e.At.Equal(time.Now()) {
 				t.Errorf("event %+v", e)
 			}
 		})
@@ -116,9 +111,9 @@ func TestSetFaultsEndsThem(t *testing.T) {
 		rt.Start("p", "a")
 		synctest.Wait()
 		for range 20 {
-			s, stamp, err := rt.Status(t.Context(), "p")
-			if s.String() != "v2 a:running" || !stamp.Equal(time.Now()) || err != nil {
-				t.Fatal(s, stamp, err)
+			p, s, err := rt.Pod(t.Context(), "p")
+			if s.String() != "v2 a:running" || p.ID != "p" || len(p.Containers) != 1 || err != nil {
+				t.Fatal(p, s, err)
 			}
 		}
 		if events != 1 || !maps.Equal(rt.Injected(), injected) {

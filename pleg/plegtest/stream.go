@@ -11,7 +11,7 @@ import (
 
 // A delivery is a scheduled event.
 type delivery[K comparable] struct {
-	event pleg.RuntimeEvent[K, *Status]
+	event pleg.RuntimeEvent[K]
 	due   time.Time
 	order float64 // among deliveries due at the same time
 }
@@ -43,20 +43,16 @@ func (r *Runtime[K]) cut(err error) {
 // replayed is the number of events that a stream may replay or lose at its start.
 const replayed = 5
 
-// send sends the event of a pod's last change, subject to the faults.
-func (r *Runtime[K]) send(id K, p *pod, container string, kind pleg.RuntimeEventType) {
+// send sends the event of the last change, subject to the faults.
+func (r *Runtime[K]) send(id K, container string, kind pleg.RuntimeEventType, exit *pleg.ExitDetails) {
 	n := r.changes
 	roll := func(fault string, rate float64) bool { return r.roll(fault, rate, n) }
 	if r.down || roll("Drop", r.faults.Drop) {
 		return
 	}
-	e := pleg.RuntimeEvent[K, *Status]{Pod: id, Container: container, Type: kind, At: r.stamp("event", n)}
-	version := len(p.versions) - 1
-	if roll("Stale", r.faults.Stale) {
-		version = max(0, version-1-int(3*r.dice.float("how", n)))
-	}
-	if s := p.versions[version]; s != nil && !roll("Bare", r.faults.Bare) {
-		e.Seen = &pleg.PodSnapshot[K, *Status]{Pod: pleg.Pod[K]{ID: id, Containers: slices.Clone(s.Listed)}, Status: s}
+	e := pleg.RuntimeEvent[K]{Pod: id, Container: container, Type: kind, At: r.stamp()}
+	if exit != nil && !roll("Bare", r.faults.Bare) {
+		e.Exit = exit
 	}
 	switch {
 	case roll("Nameless", r.faults.Nameless):
@@ -97,7 +93,7 @@ func (r *Runtime[K]) send(id K, p *pod, container string, kind pleg.RuntimeEvent
 }
 
 // Events streams the events of changes until ctx or the stream ends.
-func (r *Runtime[K]) Events(ctx context.Context, handle func(pleg.RuntimeEvent[K, *Status])) error {
+func (r *Runtime[K]) Events(ctx context.Context, handle func(pleg.RuntimeEvent[K])) error {
 	s, err := r.connect()
 	if s == nil {
 		return err

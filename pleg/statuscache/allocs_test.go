@@ -28,7 +28,7 @@ func TestHotCallsAllocateNothing(t *testing.T) {
 		{"GetNewerThan hit", 0, func() { c.GetNewerThan(ctx, "7", now.Add(-1)) }},
 		{"Set", 1, func() { at = at.Add(1); c.Set("7", nil, nil, at) }},
 		{"Set refused", 1, func() { c.Set("7", nil, nil, now) }},
-		{"UpdateTime", 0, func() { at = at.Add(1); c.UpdateTime(at) }},
+		{"UpdateTime", 0, func() { at = at.Add(1); c.Writer().UpdateTime(at) }},
 	} {
 		if n := testing.AllocsPerRun(100, tt.do); n > tt.want {
 			t.Errorf("%s allocates %v times, want %v", tt.name, n, tt.want)

@@ -29,26 +29,6 @@ func ExampleCache() {
 	// false false
 }
 
-// A reader compares Modified to get recent data without waiting. A writer that observed
-// no change confirms the entry.
-func ExampleCache_SetObservedTime() {
-	cache := statuscache.New[string, string](statuscache.Options[string]{})
-	seen := time.Now()
-	cache.Set("web-0", "running", nil, seen)
-
-	fresh := func(min time.Time) (string, bool) {
-		e := cache.Get("web-0")
-		return e.Status, e.Modified.After(min)
-	}
-	fmt.Println(fresh(seen))
-	fmt.Println(cache.SetObservedTime("web-0", seen.Add(time.Millisecond)))
-	fmt.Println(fresh(seen))
-	// Output:
-	// running false
-	// true
-	// running true
-}
-
 // After a change, a program waits for a status that shows it.
 func ExampleCache_GetNewerThan() {
 	cache := statuscache.New[string, string](statuscache.Options[string]{})

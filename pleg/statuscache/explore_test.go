@@ -180,7 +180,7 @@ func (w *world) steps() (list []step) {
 			fault('R', name+" writes, and will again", func() { w.set(l.is, l.start, nil) })
 		case l.stage == written:
 			add("the relist ends", func() {
-				w.c.UpdateTime(l.start)
+				w.c.Writer().UpdateTime(l.start)
 				l.stage = resting
 			})
 		}
@@ -219,7 +219,7 @@ func (w *world) set(is int, at time.Time, err error) {
 	case is <= 0 && err == nil:
 		w.c.Delete(exploredKey, at)
 	case w.inOrder:
-		w.written = w.c.SetInOrder(exploredKey, is, err, at)
+		w.written = w.c.Writer().SetInOrder(exploredKey, is, err, at)
 	default:
 		w.written = w.c.Set(exploredKey, is, err, at)
 	}
@@ -337,19 +337,19 @@ func (w *world) Settle() {
 			w.set(l.is, l.start, nil)
 		}
 		if l.stage != resting && i == 1 {
-			w.c.UpdateTime(l.start)
+			w.c.Writer().UpdateTime(l.start)
 		}
 		w.check()
 	}
 	w.now = w.now.Add(waitLimit)
 	if w.wait != nil {
-		keys, _, _ := w.c.Overdue(w.now, waitLimit)
+		keys, _, _ := w.c.Writer().Overdue(w.now, waitLimit)
 		if !slices.Contains(keys, exploredKey) {
 			w.fail(5, "an overdue wait is not noticed")
 		}
 	}
 	w.set(w.is(), w.now, nil)
-	w.c.UpdateTime(w.now)
+	w.c.Writer().UpdateTime(w.now)
 	w.check()
 	for w.reader.due.Len() > 0 {
 		w.take()
@@ -379,7 +379,7 @@ func (w *world) State() []byte {
 		return w.now.Sub(t)
 	}
 	e := w.c.Get(exploredKey)
-	list = append(list, e.Status, e.Err, since(e.Modified), e.Present, since(w.c.Get("none").Modified), w.c.Counts().Tombstones, w.c.closed)
+	list = append(list, e.Status, e.Err, since(e.Modified), e.Present, since(w.c.Get("none").Modified), w.c.Writer().Counts().Tombstones, w.c.closed)
 	list = append(list, w.reader.due.Len(), len(w.reader.shown), w.shown, w.cached, w.read, w.looksLeft, w.faultsLeft)
 	for _, t := range w.truth {
 		list = append(list, t.is, since(t.until))

@@ -83,14 +83,14 @@ func (x *machine) delete(t *rapid.T) {
 
 func (x *machine) confirm(t *rapid.T) {
 	key, at := machineKeys.Draw(t, "key"), x.when(t)
-	if got, want := x.c.SetObservedTime(key, at), x.m.confirm(key, at, time.Now()); got != want {
+	if got, want := x.c.Writer().SetObservedTime(key, at), x.m.confirm(key, at, time.Now()); got != want {
 		t.Fatalf("Confirm(%q) at %v = %v, want %v", key, at, got, want)
 	}
 }
 
 func (x *machine) updateTime(t *rapid.T) {
 	at := x.when(t)
-	x.c.UpdateTime(at)
+	x.c.Writer().UpdateTime(at)
 	x.m.updateTime(at, time.Now())
 }
 

@@ -16,7 +16,7 @@ func TestSetObservedTimeMakesEntryNewer(t *testing.T) {
 		at := func(s int) time.Time { return t0.Add(time.Duration(s) * time.Second) }
 		time.Sleep(10 * time.Second)
 		c := statuscache.New[string](statuscache.Options[string]{Merge: func(old, new string) string { return old + "+" + new }})
-		same(t, "of an unknown key", c.SetObservedTime("p", at(1)), false)
+		same(t, "of an unknown key", c.Writer().SetObservedTime("p", at(1)), false)
 		c.Set("p", "a", nil, at(1))
 		watched := 0
 		ctx, cancel := context.WithCancel(t.Context())
@@ -42,7 +42,7 @@ func TestSetObservedTimeMakesEntryNewer(t *testing.T) {
 			{at(1), false}, {t0, false}, {at(2), true}, {at(3), true}, {at(2), false}, {at(3), false},
 			{at(10).Add(time.Minute + 1), false}, // ahead of the clock
 		} {
-			same(t, "Confirm at "+step.at.Sub(t0).String(), c.SetObservedTime("p", step.at), step.want)
+			same(t, "Confirm at "+step.at.Sub(t0).String(), c.Writer().SetObservedTime("p", step.at), step.want)
 		}
 		for range 2 {
 			if e := <-waited; e.Status != "a" || !e.Modified.Equal(at(3)) {
@@ -54,14 +54,14 @@ func TestSetObservedTimeMakesEntryNewer(t *testing.T) {
 		same(t, "an older write", c.Set("p", "b", nil, at(2)), false)
 		same(t, "a newer write", c.Set("p", "b", nil, at(4)), true)
 		same(t, "merged", c.Get("p").Status, "a+b")
-		c.UpdateTime(at(5))
-		same(t, "what the global time knows", c.SetObservedTime("p", at(5)), false)
+		c.Writer().UpdateTime(at(5))
+		same(t, "what the global time knows", c.Writer().SetObservedTime("p", at(5)), false)
 		c.Delete("p", at(6))
-		same(t, "of a deleted key", c.SetObservedTime("p", at(7)), false)
+		same(t, "of a deleted key", c.Writer().SetObservedTime("p", at(7)), false)
 		cancel()
 		c.Set("p", "c", nil, at(8))
 		c.Close()
-		same(t, "after Close", c.SetObservedTime("p", at(9)), false)
+		same(t, "after Close", c.Writer().SetObservedTime("p", at(9)), false)
 	})
 }
 

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/restartkit/restart/internal/cachewriter"
 )
 
 // ErrClosed is the error of a wait that Close ended.
@@ -58,7 +60,7 @@ type Cache[K comparable, S any] struct {
 	deleted  map[K]struct{} // keys with a tombstone, and some present again
 	waits    waits[K]
 	watchers map[*watcher[K]]struct{}
-	counts   Counts
+	counts   cachewriter.Counts
 }
 
 // Options are the settings of a Cache. The zero value is the KEP's cache.
@@ -76,14 +78,6 @@ type Options[S any] struct {
 	// without an error; writes with an error are not merged. Merge must not call the
 	// cache.
 	Merge func(old, new S) S
-}
-
-// Counts are a Cache's refusals and tombstones.
-type Counts struct {
-	Stale         uint64 // writes that were not new enough
-	Skewed        uint64 // times beyond MaxSkew
-	Resurrections uint64 // Stale writes for deleted keys
-	Tombstones    int    // remembered deletions
 }
 
 // New returns an empty cache.
@@ -120,7 +114,7 @@ func New[K comparable, S any](o Options[S]) *Cache[K, S] {
 // from before a change look newer than the change. Set then refuses the change, and
 // GetNewerThan returns the outdated status:
 //
-//	at := cache.Clock().Now()
+//	at := time.Now() // or that of Options.Clock
 //	status, err := inspect(key)
 //	cache.Set(key, status, err, at)
 func (c *Cache[K, S]) Set(key K, status S, err error, at time.Time) (updated bool) {
@@ -129,15 +123,15 @@ func (c *Cache[K, S]) Set(key K, status S, err error, at time.Time) (updated boo
 	return updated
 }
 
-// SetInOrder is like Set but also accepts a time equal to the entry's, for a single
+// setInOrder is like Set but also accepts a time equal to the entry's, for a single
 // writer whose writes may share a reading of the clock.
-func (c *Cache[K, S]) SetInOrder(key K, status S, err error, at time.Time) (updated bool) {
+func (c *Cache[K, S]) setInOrder(key K, status S, err error, at time.Time) (updated bool) {
 	freed, updated := c.write(key, status, err, at, true)
 	freed.wake()
 	return updated
 }
 
-// write implements Set and, with inOrder, SetInOrder. It returns the waiters to wake.
+// write implements Set and, with inOrder, setInOrder. It returns the waiters to wake.
 func (c *Cache[K, S]) write(key K, status S, err error, at time.Time, inOrder bool) (freed *waiter[K], updated bool) {
 	v := &version[S]{entry: Entry[S]{status, err, at, true}, at: c.instant(at)}
 	c.mu.Lock()
@@ -259,8 +253,9 @@ func (c *Cache[K, S]) entry(v *version[S], global instant) (e Entry[S]) {
 }
 
 // Delete makes key absent as of at, unless its entry is newer, and reports whether it
-// is then absent. Until the global time reaches at, a tombstone keeps writes stamped at
-// or before at from bringing the key back. As for Set, take at before asking whether
+// is then absent. Until a Generator's full list that began at or after at has ended, a
+// tombstone keeps writes stamped at or before at from bringing the key back. Without a
+// Generator a deleted key costs memory until it is written again. As for Set, take at before asking whether
 // the key exists. Delete also returns false if Set would refuse the time.
 func (c *Cache[K, S]) Delete(key K, at time.Time) bool {
 	i := c.instant(at)
@@ -285,12 +280,12 @@ func (c *Cache[K, S]) Delete(key K, at time.Time) bool {
 	return true
 }
 
-// SetObservedTime confirms that key's entry still holds at the local time at, which is
+// setObservedTime confirms that key's entry still holds at the local time at, which is
 // taken as for Set, and reports whether it did. It returns false if key is absent, if
 // the entry or the global time is not older than at, or if Set would refuse the time.
 // It ends waits for an entry that new, and is not a change for Watch. Only the entry's
 // writer should call it, because it also confirms any write made since the observation.
-func (c *Cache[K, S]) SetObservedTime(key K, at time.Time) bool {
+func (c *Cache[K, S]) setObservedTime(key K, at time.Time) bool {
 	i := c.instant(at)
 	var freed *waiter[K]
 	defer func() { freed.wake() }() // after the unlock
@@ -322,9 +317,9 @@ func (c *Cache[K, S]) keepTombstone(key K) {
 	}
 }
 
-// UpdateTime sets the global time to at, the local start time of a completed full
+// updateTime sets the global time to at, the local start time of a completed full
 // relist. It ignores earlier times than the current one.
-func (c *Cache[K, S]) UpdateTime(at time.Time) {
+func (c *Cache[K, S]) updateTime(at time.Time) {
 	i := c.instant(at)
 	c.mu.Lock()
 	if c.closed || i <= c.globalTime() || c.skewed(i) {
@@ -355,7 +350,7 @@ func (c *Cache[K, S]) UpdateTime(at time.Time) {
 // appear in their old or new form.
 func (c *Cache[K, S]) All() iter.Seq2[K, Entry[S]] {
 	return func(yield func(K, Entry[S]) bool) {
-		for key := range c.Keys() {
+		for key := range c.keys() {
 			if e := c.Get(key); e.Present && !yield(key, e) {
 				return
 			}
@@ -363,8 +358,8 @@ func (c *Cache[K, S]) All() iter.Seq2[K, Entry[S]] {
 	}
 }
 
-// Keys yields the present keys in no particular order.
-func (c *Cache[K, S]) Keys() iter.Seq[K] {
+// keys yields the present keys in no particular order.
+func (c *Cache[K, S]) keys() iter.Seq[K] {
 	return func(yield func(K) bool) {
 		for n := range c.nodes.all() {
 			if n.last.Load().entry.Present && !yield(n.key) {
@@ -390,21 +385,11 @@ func (c *Cache[K, S]) Close() {
 	freed.wake()
 }
 
-// Counts returns the current counts.
-func (c *Cache[K, S]) Counts() Counts {
+// allCounts returns the current counts.
+func (c *Cache[K, S]) allCounts() cachewriter.Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	counts := c.counts
 	counts.Tombstones = len(c.deleted)
 	return counts
 }
-
-// Clock returns the cache's clock.
-func (c *Cache[K, S]) Clock() clock.WithTicker { return c.clock }
-
-// Done returns a channel that Close closes.
-func (c *Cache[K, S]) Done() <-chan struct{} { return c.done }
-
-// WaitBegan returns a channel that receives a token when the first of the current waits
-// begins. The receiver should call Overdue.
-func (c *Cache[K, S]) WaitBegan() <-chan struct{} { return c.waits.began }

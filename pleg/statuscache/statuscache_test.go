@@ -95,7 +95,7 @@ func TestOlderWritesAreRefused(t *testing.T) {
 				case "delete":
 					ok = c.Delete(s.key, s.at)
 				case "time":
-					c.UpdateTime(s.at)
+					c.Writer().UpdateTime(s.at)
 				}
 				if ok != s.want {
 					t.Errorf("step %d: %s(%q) at %v = %v, want %v", i, s.do, s.key, s.at, ok, s.want)
@@ -139,12 +139,12 @@ func TestTimeAheadOfTheClockIsRefused(t *testing.T) {
 		if got := c.Delete("b", tt.at); got != tt.want {
 			t.Errorf("MaxSkew %v: Delete at %v = %v, want %v", tt.skew, tt.at, got, tt.want)
 		}
-		c.UpdateTime(tt.at)
+		c.Writer().UpdateTime(tt.at)
 		if got := !c.Get("c").Modified.IsZero(); got != tt.want {
 			t.Errorf("MaxSkew %v: UpdateTime(%v) took: %v, want %v", tt.skew, tt.at, got, tt.want)
 		}
-		if want := map[bool]uint64{true: 0, false: 3}[tt.want]; c.Counts().Skewed != want {
-			t.Errorf("MaxSkew %v: %d refusals counted, want %d", tt.skew, c.Counts().Skewed, want)
+		if want := map[bool]uint64{true: 0, false: 3}[tt.want]; c.Writer().Counts().Skewed != want {
+			t.Errorf("MaxSkew %v: %d refusals counted, want %d", tt.skew, c.Writer().Counts().Skewed, want)
 		}
 	}
 	c := statuscache.New[string](statuscache.Options[string]{Clock: clock})
@@ -195,7 +195,7 @@ func TestGetNeverGoesBack(t *testing.T) {
 		for i := range 30_000 {
 			c.Set("a", "", nil, t0.Add(time.Duration(3*i+1)))
 			c.Delete("a", t0.Add(time.Duration(3*i+2)))
-			c.UpdateTime(t0.Add(time.Duration(3*i + 3)))
+			c.Writer().UpdateTime(t0.Add(time.Duration(3*i + 3)))
 		}
 	}()
 	for last := c.Get("a"); ; {
@@ -234,7 +234,7 @@ func TestAllYieldsPresentEntries(t *testing.T) {
 func TestGetNewerThanReturnsTheGlobalTime(t *testing.T) {
 	c := statuscache.New[string](statuscache.Options[int]{})
 	c.Set("a", 1, nil, t0)
-	c.UpdateTime(t0.Add(2))
+	c.Writer().UpdateTime(t0.Add(2))
 	for _, min := range []time.Time{t0.Add(-1), t0, t0.Add(1)} {
 		e, err := c.GetNewerThan(t.Context(), "a", min)
 		if err != nil || e.Status != 1 || !e.Modified.Equal(t0.Add(2)) {
@@ -252,14 +252,14 @@ func TestTombstonesLastUntilTheGlobalTime(t *testing.T) {
 		c.Delete("a", at(2*i+1).Add(time.Millisecond))
 		c.Delete("b", at(i))
 	}
-	if n := c.Counts().Tombstones; n != 2 {
+	if n := c.Writer().Counts().Tombstones; n != 2 {
 		t.Errorf("%d tombstones for two keys", n)
 	}
-	c.UpdateTime(at(150))
+	c.Writer().UpdateTime(at(150))
 	if n, _, _ := c.Held(); c.Valid() != nil || n != 1 {
 		t.Errorf("%d nodes after a global time between the deletions, want 1; %v", n, c.Valid())
 	}
-	c.UpdateTime(at(300))
+	c.Writer().UpdateTime(at(300))
 	if n, _, _ := c.Held(); c.Valid() != nil || n != 0 {
 		t.Errorf("%d nodes after a global time later than the deletions; %v", n, c.Valid())
 	}
@@ -273,13 +273,13 @@ func TestZeroStampIsRefused(t *testing.T) {
 		if c.Set("a", "x", nil, stamp) || c.Delete("b", stamp) {
 			t.Errorf("%v is taken", stamp)
 		}
-		c.UpdateTime(stamp)
+		c.Writer().UpdateTime(stamp)
 	}
 	if e := c.Get("a"); e != (statuscache.Entry[string]{}) {
 		t.Errorf("known: %+v", e)
 	}
-	if c.Counts().Stale != 2 {
-		t.Errorf("%d stale writes counted, want 2", c.Counts().Stale)
+	if c.Writer().Counts().Stale != 2 {
+		t.Errorf("%d stale writes counted, want 2", c.Writer().Counts().Stale)
 	}
 	if !c.Set("a", "x", nil, t0.AddDate(-291, 0, 0)) {
 		t.Error("291 years before the making is refused")

@@ -131,7 +131,7 @@ func TestReadersWithoutLockSeeNoStepBack(t *testing.T) {
 			}
 		}
 		if i%5 == 0 {
-			c.UpdateTime(base.Add(time.Duration(10*i + 2)))
+			c.Writer().UpdateTime(base.Add(time.Duration(10*i + 2)))
 		}
 	}
 	close(stop)

@@ -73,14 +73,15 @@ func (c *Cache[K, S]) wait(ctx context.Context, w *waiter[K], seen *version[S]) 
 	return ctx.Err()
 }
 
-// Overdue returns the keys of waits longer than limit, for any change or for a time now
+// overdue returns the keys of waits longer than limit, for any change or for a time now
 // past, because the write that should have ended them was lost (KEP-3386, "stuck at
 // GetNewerThan"). It returns a key at most once per limit. While waits are in progress,
-// waiting is true and next is when to call Overdue again. It is for a single caller,
+// waiting is true and next is when to call it again. It is for a single caller,
 // which fetches the statuses.
-func (c *Cache[K, S]) Overdue(now time.Time, limit time.Duration) (keys []K, next time.Time, waiting bool) {
+func (c *Cache[K, S]) overdue(now time.Time, limit time.Duration) (keys []K, next time.Time, waiting bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	limit = max(limit, 1) // or the loop would come back to the waits of now
 	for e := c.waits.byAge.Front(); e != nil; e = c.waits.byAge.Front() {
 		w := e.Value.(*waiter[K])
 		if at := w.asked.Add(limit); at.After(now) {

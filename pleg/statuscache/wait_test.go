@@ -24,8 +24,8 @@ func TestGetNewerThanEndsOnlyByNewerData(t *testing.T) {
 		{"a write of another key", func(c *statuscache.Cache[string, string], cancel func()) { c.Set("b", "new", nil, t4) }, nil},
 		{"a deletion", func(c *statuscache.Cache[string, string], cancel func()) { c.Delete("a", t4) }, &answered{statuscache.Entry[string]{"", nil, t4, false}, nil}},
 		{"an older deletion", func(c *statuscache.Cache[string, string], cancel func()) { c.Delete("a", t3) }, nil},
-		{"a global time", func(c *statuscache.Cache[string, string], cancel func()) { c.UpdateTime(t4) }, &answered{statuscache.Entry[string]{"old", nil, t4, true}, nil}},
-		{"the same global time", func(c *statuscache.Cache[string, string], cancel func()) { c.UpdateTime(t3) }, nil},
+		{"a global time", func(c *statuscache.Cache[string, string], cancel func()) { c.Writer().UpdateTime(t4) }, &answered{statuscache.Entry[string]{"old", nil, t4, true}, nil}},
+		{"the same global time", func(c *statuscache.Cache[string, string], cancel func()) { c.Writer().UpdateTime(t3) }, nil},
 		{"the context", func(c *statuscache.Cache[string, string], cancel func()) { cancel() }, &answered{err: context.Canceled}},
 		{"Close", func(c *statuscache.Cache[string, string], cancel func()) { c.Close() }, &answered{err: statuscache.ErrClosed}},
 	} {
@@ -77,7 +77,7 @@ type answered struct {
 func TestAllWaitsEndTogether(t *testing.T) {
 	const waiters = 1050
 	for name, end := range map[string]func(c *statuscache.Cache[string, string]){
-		"a global time": func(c *statuscache.Cache[string, string]) { c.UpdateTime(t4) },
+		"a global time": func(c *statuscache.Cache[string, string]) { c.Writer().UpdateTime(t4) },
 		"a write":       func(c *statuscache.Cache[string, string]) { c.Set("a", "new", nil, t4) },
 		"Close":         func(c *statuscache.Cache[string, string]) { c.Close() },
 	} {
@@ -155,7 +155,7 @@ func TestWaitForSeesEveryWriteThatCounts(t *testing.T) {
 			func() {},
 			func() { c.Set("a", "1", nil, t1) },
 			func() { c.Set("a", "2", nil, t1) }, // as new, and accepted
-			func() { c.UpdateTime(t2) },
+			func() { c.Writer().UpdateTime(t2) },
 			func() { c.Set("b", "3", nil, t3) }, // another key: not asked
 			func() { c.Delete("a", t4) },
 		} {
@@ -227,7 +227,7 @@ func TestFirstWaitIsAnnounced(t *testing.T) {
 			go c.GetNewerThan(context.Background(), "p", time.Now())
 			synctest.Wait()
 			select {
-			case <-c.WaitBegan():
+			case <-c.Writer().WaitBegan():
 				announced++
 			default:
 			}
@@ -237,5 +237,24 @@ func TestFirstWaitIsAnnounced(t *testing.T) {
 		if announced != 1 {
 			t.Errorf("two waits are announced %d times, want once", announced)
 		}
+	})
+}
+
+// With a limit of 0, which means none, each wait is overdue once per moment.
+func TestOverdueWithoutALimitReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := statuscache.New[string](statuscache.Options[string]{})
+		for range 3 {
+			go c.WaitFor(t.Context(), "p", func(statuscache.Entry[string]) bool { return false })
+		}
+		synctest.Wait()
+		time.Sleep(time.Millisecond)
+		for _, want := range []int{1, 0} {
+			keys, next, waiting := c.Writer().Overdue(time.Now(), 0)
+			if len(keys) != want || !waiting || next.Before(time.Now()) {
+				t.Errorf("%v are overdue, waiting %v until %v; want %d", keys, waiting, next, want)
+			}
+		}
+		c.Close()
 	})
 }

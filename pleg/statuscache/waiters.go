@@ -10,7 +10,7 @@ import (
 
 // A waiter is a call in progress of GetNewerThan or WaitFor. It is in byTime, so that
 // UpdateTime touches only the waiters that it frees, in byKey for writes and in byAge
-// for Overdue.
+// for overdue.
 type waiter[K comparable] struct {
 	key        K
 	min        instant // freed by an entry newer than this
@@ -18,7 +18,7 @@ type waiter[K comparable] struct {
 	done       chan struct{}
 	place      int           // index in byTime plus one; 0 if not waiting
 	prev, next *waiter[K]    // of the same key; next also links freed waiters
-	asked      time.Time     // start of the wait, or of its limit after Overdue saw it
+	asked      time.Time     // start of the wait, or of its limit after overdue saw it
 	age        *list.Element // in byAge
 }
 

@@ -23,7 +23,7 @@ func TestGlobalTimeBeforeTheWaitEndsIt(t *testing.T) {
 	}
 	r, global := c.lookup("old")
 	missing, _ := c.lookup("absent")
-	c.UpdateTime(t2)
+	c.Writer().UpdateTime(t2)
 	if err := c.wait(over, &waiter[string]{key: "absent", min: global}, missing); err != nil {
 		t.Errorf("absent: %v", err)
 	}
@@ -50,13 +50,13 @@ func TestWaitEndsStrictlyAfterItsTime(t *testing.T) {
 	if freed, more := c.waits.upTo(w.min); freed != nil || more || !w.waiting() {
 		t.Error("freed by a global time of that time")
 	}
-	if keys, next, _ := c.Overdue(t2, time.Second); len(keys) > 0 || !next.Equal(t3) {
+	if keys, next, _ := c.Writer().Overdue(t2, time.Second); len(keys) > 0 || !next.Equal(t3) {
 		t.Errorf("overdue at that time: %v, next %v", keys, next)
 	}
-	if keys, next, _ := c.Overdue(t3.Add(-1), time.Second); len(keys) > 0 || !next.Equal(t3) {
+	if keys, next, _ := c.Writer().Overdue(t3.Add(-1), time.Second); len(keys) > 0 || !next.Equal(t3) {
 		t.Errorf("overdue before its limit: %v, next %v", keys, next)
 	}
-	if keys, next, _ := c.Overdue(t3, time.Second); !slices.Equal(keys, []string{"a"}) || !next.Equal(t4) {
+	if keys, next, _ := c.Writer().Overdue(t3, time.Second); !slices.Equal(keys, []string{"a"}) || !next.Equal(t4) {
 		t.Errorf("overdue at its limit: %v, next %v", keys, next)
 	}
 	c.Delete("b", t3)

@@ -61,8 +61,8 @@ func New(o Options) *Generator {
 	} else { // a fake, which asks the runtime itself
 		cache = podcache.New[kubecontainer.PodStatus](ticking{o.Clock}, EmptyStatus, KeepIPs).Pleg()
 	}
-	r := &runtime{kubelet: o.Runtime, listed: map[types.UID]*kubecontainer.Pod{}, answers: map[types.UID]answer{}}
-	generator, err := pleg.NewGenerator(r, nil, cache, pleg.GeneratorOptions{
+	r := newRuntime(o.Runtime)
+	generator, err := pleg.NewGenerator(r, cache, pleg.GeneratorOptions[types.UID]{
 		RelistPeriod:    o.RelistPeriod,
 		RelistThreshold: o.RelistThreshold,
 	})

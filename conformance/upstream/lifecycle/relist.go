@@ -68,9 +68,14 @@ func (r *runtime) echoed() ([]pleg.Pod[types.UID], bool) {
 	if r.echo == "" {
 		return nil, false
 	}
-	pods := []pleg.Pod[types.UID]{{ID: r.echo, Containers: []pleg.Container{{ID: "echo", State: pleg.StateRunning}}}}
+	pods := []pleg.Pod[types.UID]{echoPod(r.echo)}
 	for _, pod := range r.listed {
 		pods = append(pods, plegPod(pod))
 	}
 	return pods, true
+}
+
+// echoPod returns the pod of an echo.
+func echoPod(id types.UID) pleg.Pod[types.UID] {
+	return pleg.Pod[types.UID]{ID: id, Containers: []pleg.Container{{ID: "echo", State: pleg.StateRunning}}}
 }

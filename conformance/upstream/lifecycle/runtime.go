@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"context"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -13,20 +12,25 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// runtime adapts a kubecontainer.Runtime to pleg.Runtime and pleg.PodLister. It keeps
-// the last lists, because GetPodStatus takes the listed pod.
+// runtime adapts a kubecontainer.Runtime to pleg.Runtime. GetPodStatus takes a listed pod,
+// so the first look at a pod after a full list uses that list, as the kubelet does.
 type runtime struct {
 	kubelet kubecontainer.Runtime
 
 	mu      sync.Mutex
 	listed  map[types.UID]*kubecontainer.Pod
-	answers map[types.UID]answer // last Status of each listed pod
+	fresh   map[types.UID]bool   // the last full list shows the pod, or does not any more, and no look has used that
+	answers map[types.UID]answer // last look at each listed pod
 	echo    types.UID            // if set, list an echo and do not ask the runtime; see Relist
 }
 
 type answer struct {
 	status *kubecontainer.PodStatus
 	err    error
+}
+
+func newRuntime(kubelet kubecontainer.Runtime) *runtime {
+	return &runtime{kubelet: kubelet, listed: map[types.UID]*kubecontainer.Pod{}, fresh: map[types.UID]bool{}, answers: map[types.UID]answer{}}
 }
 
 func (r *runtime) Pods(ctx context.Context) ([]pleg.Pod[types.UID], error) {
@@ -39,10 +43,14 @@ func (r *runtime) Pods(ctx context.Context) ([]pleg.Pod[types.UID], error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	clear(r.fresh)
+	for id := range r.listed {
+		r.fresh[id] = true
+	}
 	clear(r.listed)
 	pods := make([]pleg.Pod[types.UID], 0, len(list))
 	for _, pod := range list {
-		r.listed[pod.ID] = pod
+		r.listed[pod.ID], r.fresh[pod.ID] = pod, true
 		pods = append(pods, plegPod(pod))
 	}
 	for id := range r.answers {
@@ -53,37 +61,36 @@ func (r *runtime) Pods(ctx context.Context) ([]pleg.Pod[types.UID], error) {
 	return pods, nil
 }
 
-func (r *runtime) Pod(ctx context.Context, id types.UID) (pleg.Pod[types.UID], error) {
-	pod, err := r.kubelet.GetPod(ctx, id)
-	if err != nil {
-		return pleg.Pod[types.UID]{}, err
-	}
-	if pod == nil {
-		return pleg.Pod[types.UID]{}, pleg.ErrNotFound
-	}
+func (r *runtime) Pod(ctx context.Context, id types.UID) (pleg.Pod[types.UID], *kubecontainer.PodStatus, error) {
+	none := pleg.Pod[types.UID]{}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.listed[id] = pod
-	return plegPod(pod), nil
-}
-
-func (r *runtime) Status(ctx context.Context, id types.UID) (*kubecontainer.PodStatus, time.Time, error) {
-	r.mu.Lock()
-	pod, echo, last := r.listed[id], r.echo, r.answers[id]
+	pod, echo, last, fresh := r.listed[id], r.echo, r.answers[id], r.fresh[id]
+	delete(r.fresh, id)
 	r.mu.Unlock()
 	switch {
+	case isEcho(id) && id == echo:
+		return echoPod(id), EmptyStatus(id), nil
 	case isEcho(id):
-		return EmptyStatus(id), time.Time{}, nil
-	case pod == nil:
-		return nil, time.Time{}, pleg.ErrNotFound
+		return none, nil, pleg.ErrNotFound
+	case echo != "" && pod != nil:
+		return plegPod(pod), last.status, last.err
 	case echo != "":
-		return last.status, time.Time{}, last.err
+		return none, nil, pleg.ErrNotFound
+	case !fresh:
+		var err error
+		if pod, err = r.kubelet.GetPod(ctx, id); err != nil {
+			return none, nil, err
+		}
+	}
+	if pod == nil {
+		return none, nil, pleg.ErrNotFound
 	}
 	status, err := r.kubelet.GetPodStatus(ctx, pod)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.listed[id] = pod
 	r.answers[id] = answer{status, err}
-	return status, time.Time{}, err
+	return plegPod(pod), status, err
 }
 
 // plegPod lists sandboxes as containers, as the kubelet does.

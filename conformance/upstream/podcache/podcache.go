@@ -57,7 +57,7 @@ func (c *Cache[S]) Set(id types.UID, status *S, err error, at time.Time) (update
 
 // SetObservedTime records that the pod's entry, or its absence, still holds at a time.
 func (c *Cache[S]) SetObservedTime(id types.UID, at time.Time) {
-	if !c.cache.SetObservedTime(id, at) && !c.cache.Get(id).Present {
+	if !c.cache.Writer().SetObservedTime(id, at) && !c.cache.Get(id).Present {
 		c.cache.Delete(id, at)
 	}
 }
@@ -66,7 +66,7 @@ func (c *Cache[S]) SetObservedTime(id types.UID, at time.Time) {
 func (c *Cache[S]) Delete(id types.UID) { c.cache.Delete(id, c.clock.Now()) }
 
 // UpdateTime records that all entries hold as of a time.
-func (c *Cache[S]) UpdateTime(at time.Time) { c.cache.UpdateTime(at) }
+func (c *Cache[S]) UpdateTime(at time.Time) { c.cache.Writer().UpdateTime(at) }
 
 func (c *Cache[S]) answer(id types.UID, e statuscache.Entry[*S]) (*S, error) {
 	if !e.Present {

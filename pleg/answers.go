@@ -1,0 +1,380 @@
+package pleg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/restartkit/restart/pleg/internal/queue"
+)
+
+// The Generator handles events and answers here, with its lock held.
+
+// An answer is the answer to a question.
+type answer[K comparable, S any] struct {
+	question question[K]
+	pods     []Pod[K] // one for a look
+	status   S
+	err      error
+	panicked any // the value of a panic of the Runtime
+}
+
+// event handles a runtime event.
+func (g *Generator[K, S]) event(e RuntimeEvent[K]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.clock()
+	g.streamed.received = true
+	g.stats.EventsReceived++
+	if !e.At.IsZero() {
+		switch late := now.Sub(e.At); {
+		case late > mostLate:
+			g.stats.SkewedEvents++
+		default:
+			g.stats.EventLatency.observe(late)
+		}
+	}
+	queue.Signal(g.wake)
+	if !g.want(e.Pod) {
+		return
+	}
+	r := g.find(e.Pod)
+	r.event(e, g.tick(), &g.dead)
+	g.count(r)
+	g.unheard.Drop(e.Pod)
+}
+
+// mostLate is the greatest latency of an event. A greater one is a difference of clocks.
+const mostLate = time.Hour
+
+// want asks for a look at a pod, or for a full list if too much of what only events and
+// requests named is remembered or key is the zero key. It reports whether the pod has a
+// record.
+func (g *Generator[K, S]) want(key K) bool {
+	var none K
+	if key == none {
+		g.sched.wanted = true
+		return false
+	}
+	if g.pods.Len()-g.cached+g.named > mostAbsent+g.live {
+		if g.find(key) == nil || g.named > mostAbsent+g.live {
+			g.sched.wanted = true
+			return false
+		}
+	}
+	g.record(key)
+	g.sched.want(key, false)
+	return true
+}
+
+// find returns the record of key, or nil.
+func (g *Generator[K, S]) find(key K) *record[K] {
+	if r := g.pods.Get(key); r != nil {
+		return *r
+	}
+	return nil
+}
+
+// record returns the record of key, creating it if necessary.
+func (g *Generator[K, S]) record(key K) *record[K] {
+	r := g.find(key)
+	if r == nil {
+		r = &record[K]{pod: newPod(key)}
+		*g.pods.Put(key) = r
+	}
+	return r
+}
+
+// count updates the counters of containers after a change of r, and forgets r if it is
+// empty.
+func (g *Generator[K, S]) count(r *record[K]) {
+	g.live += len(r.containers) - r.counted
+	g.named += len(r.pod.named) - r.heeded
+	r.counted, r.heeded = len(r.containers), len(r.pod.named)
+	for g.dead.graves.Len() > mostGraves {
+		c, _, _ := g.dead.graves.Take()
+		g.readers.forget(c)
+	}
+	if g.sched.forgetIdle(r.key) && !r.cached && r.sync == 0 && r.idle() {
+		g.pods.Drop(r.key)
+		r.gone = true
+	}
+}
+
+// listAnswered handles the answer to a full list.
+func (g *Generator[K, S]) listAnswered(pods []Pod[K], err error, now time.Time) {
+	var none K
+	for i := 0; err == nil && i < len(pods); i++ {
+		if pods[i].ID == none {
+			err = fmt.Errorf("pleg: Pods: pod %d has the zero key", i)
+		}
+	}
+	if err != nil {
+		g.sched.listFailed(err, now)
+		return
+	}
+	ended := g.tick()
+	if !g.arrange(pods, ended) {
+		pods = joined(pods)
+		ended = g.tick()
+		g.arrange(pods, ended)
+	}
+	g.sched.list.answered, g.sched.answered = true, true
+	for i, p := range pods {
+		g.listed(g.order[i], p.Containers, ended, now)
+	}
+	if g.pods.Len() > len(pods) {
+		for key := range g.pods.Keys() {
+			if r := g.find(key); r.mark != ended {
+				g.listed(r, nil, ended, now)
+			}
+		}
+	}
+	if g.cache.Len() != g.cached {
+		g.reconcile()
+	}
+	for l := range g.readers.logs {
+		l.baseline = min(l.baseline, ended)
+	}
+}
+
+// reconcile looks at the pods whose entries another writer has added or deleted.
+func (g *Generator[K, S]) reconcile() {
+	for key := range g.writer.Keys() {
+		g.record(key)
+	}
+	for key := range g.pods.Keys() {
+		r := g.find(key)
+		if present := g.cache.Get(key).Present; present != r.cached {
+			g.setCached(r, present)
+			g.sched.need(key)
+		}
+	}
+}
+
+// setCached notes whether the entry of a pod is in the cache.
+func (g *Generator[K, S]) setCached(r *record[K], cached bool) {
+	switch {
+	case cached && !r.cached:
+		g.cached++
+	case !cached && r.cached:
+		g.cached--
+	}
+	r.cached = cached
+}
+
+// arrange sets g.order to the records of pods and marks them. It reports false if pods
+// has a key twice.
+func (g *Generator[K, S]) arrange(pods []Pod[K], mark tick) bool {
+	for i := range pods {
+		key := pods[i].ID
+		if i >= len(g.order) {
+			g.order = append(g.order, g.record(key))
+		} else if g.order[i].key != key || g.order[i].gone {
+			g.order[i] = g.record(key)
+		}
+		r := g.order[i]
+		if r.mark == mark {
+			return false
+		}
+		r.mark = mark
+	}
+	clear(g.order[len(pods):]) // release them
+	g.order = g.order[:len(pods)]
+	return true
+}
+
+// joined returns pods with those of the same key merged.
+func joined[K comparable](pods []Pod[K]) []Pod[K] {
+	var list []Pod[K]
+	place := map[K]int{}
+	for _, pod := range pods {
+		i, ok := place[pod.ID]
+		if !ok {
+			i = len(list)
+			place[pod.ID] = i
+			list = append(list, Pod[K]{ID: pod.ID})
+		}
+		list[i].Containers = append(list[i].Containers, pod.Containers...)
+	}
+	return list
+}
+
+// listed handles the containers of one pod in a full list that has been answered. If the
+// list changes the pod, or overlapped with another answer, the list waits for a look at
+// the pod, unless looks at it fail.
+func (g *Generator[K, S]) listed(r *record[K], seen []Container, ended tick, now time.Time) {
+	l := g.sched.list
+	quiet, heard := r.quiet, r.heard > r.answered
+	steps, look, never := r.list(seen, l.began, ended, &g.dead)
+	shown := r.mark == ended
+	if quiet && r.quiet && shown == r.cached {
+		return
+	}
+	g.stats.UnseenContainers += uint64(never)
+	if steps > 0 && g.relying && !heard {
+		u := g.unheard.Put(r.key)
+		if u.steps == 0 {
+			u.found = now
+		}
+		u.steps += steps
+	}
+	look = look || shown != r.cached || r.sync > 0
+	switch failing := g.sched.backsOff(r.key); {
+	case failing && !l.explicit && g.cache.Get(r.key).Err != nil: // its entry has an error
+		r.wake()
+	case look, failing && l.explicit:
+		r.wake()
+		g.sched.need(r.key)
+	case len(r.pod.named) == 0:
+		g.sched.dropRepeat(r.key)
+	}
+	g.count(r)
+}
+
+// lookAnswered handles the answer to a look at a pod.
+func (g *Generator[K, S]) lookAnswered(a answer[K, S], now time.Time) {
+	key := a.question.pod
+	f := g.sched.lookEnded(key)
+	r := g.record(key)
+	defer g.count(r)
+	ended := g.tick()
+	var seen []Container
+	gone := errors.Is(a.err, ErrNotFound)
+	if a.err == nil {
+		seen = distinct(a.pods[0].Containers)
+		if id := a.pods[0].ID; id != key {
+			a.err = fmt.Errorf("pleg: Pod(%v): the answer is about pod %v", key, id)
+		}
+	}
+	back, old := r.stepsBack(seen, f.began)
+	switch {
+	case a.err != nil && !gone:
+		if !f.late { // otherwise its error is known
+			g.lookFailed(r, a.status, a.err, f, now)
+		}
+	case back:
+		g.lookDropped(r, seen, old, f, ended, now)
+	case gone && !g.cache.Delete(key, f.start), !gone && !g.writer.SetInOrder(key, a.status, nil, f.start):
+		// Another writer's entry is newer, or the cache is closed.
+		r.show(seen, f.began, ended, &g.dead)
+		g.sched.fail(key, now)
+	default:
+		g.lookUsed(r, seen, !gone, f, ended, now)
+	}
+	if gone && g.writer.Counts().Tombstones > mostAbsent+g.live {
+		g.sched.wanted = true // its start ends the tombstones
+	}
+}
+
+// lookUsed handles the containers in a look that is in the cache now.
+func (g *Generator[K, S]) lookUsed(r *record[K], seen []Container, present bool, f flight, ended tick, now time.Time) {
+	steps, again := r.look(seen, f.began, ended, &g.dead)
+	behind, never := r.behind(f.began, &g.dead)
+	g.stats.UnseenContainers += uint64(never)
+	failed := g.sched.succeeded(r.key, !behind)
+	sync := len(steps) == 0 && (present != r.cached || failed && present)
+	if r.sync > 0 {
+		sync = true
+		if r.sync < f.began {
+			r.sync = 0 // a later request gets a PodSync with the next look
+		}
+	}
+	g.setCached(r, present)
+	r.old = false
+	g.publish(r, steps, sync)
+	switch {
+	case again:
+		g.sched.want(r.key, false)
+	case behind:
+		g.sched.repeat(r.key, now)
+	}
+}
+
+// lookDropped handles a look that shows an earlier state of a container than another
+// answer, and asks once more. If the other answer had ended before, the runtime answers
+// with old contents, and a second such look fails.
+func (g *Generator[K, S]) lookDropped(r *record[K], seen []Container, old bool, f flight, ended tick, now time.Time) {
+	r.show(seen, f.began, ended, &g.dead)
+	if old {
+		g.stats.StaleAnswers++
+		if r.old {
+			var none S
+			g.lookFailed(r, none, fmt.Errorf("pleg: Pod(%v): the answer shows an earlier state of a container", r.key), f, now)
+			return
+		}
+		r.old = true
+	}
+	if f.needed {
+		g.sched.need(r.key)
+	} else {
+		g.sched.want(r.key, false)
+	}
+}
+
+// lookFailed handles the error of a look. It is stored if there is reason to believe that
+// the pod exists. What full lists have shown does not wait for more than two failures.
+func (g *Generator[K, S]) lookFailed(r *record[K], status S, err error, f flight, now time.Time) {
+	r.wake()
+	failures := g.sched.fail(r.key, now)
+	if r.cached || r.mark > 0 || len(r.containers) > 0 {
+		if isZero(status) {
+			status = g.cache.Get(r.key).Status
+		}
+		if g.writer.SetInOrder(r.key, status, err, f.start) {
+			g.setCached(r, true)
+		}
+	}
+	if failures > 1 {
+		g.publish(r, r.report(), false)
+	}
+}
+
+// isZero reports whether status is the zero S, so that the runtime returned no status.
+func isZero[S any](status S) bool { return reflect.ValueOf(&status).Elem().IsZero() }
+
+// publish passes the steps of a pod on to the readers.
+func (g *Generator[K, S]) publish(r *record[K], steps []step[K], sync bool) {
+	g.readers.publish(r.key, steps, sync, g.live, func(key K) bool {
+		r := g.find(key)
+		return r != nil && r.cached
+	})
+}
+
+// lookLate handles a look whose deadline has passed.
+func (g *Generator[K, S]) lookLate(key K, now time.Time) {
+	f := g.sched.lateLook(key)
+	r := g.record(key)
+	defer g.count(r)
+	var none S
+	g.lookFailed(r, none, fmt.Errorf("pleg: Pod(%v): no answer within %v: %w", key, g.o.PodTimeout, context.DeadlineExceeded), f, now)
+}
+
+// finishList ends the full list in progress.
+func (g *Generator[K, S]) finishList(now time.Time) {
+	start := g.sched.list.start
+	g.sched.finishList(now)
+	g.stats.RelistDuration.observe(now.Sub(start))
+	if g.stats.Relists > 0 {
+		g.stats.RelistInterval.observe(start.Sub(g.stats.LastSeen))
+	}
+	g.stats.Relists++
+	g.stats.LastSeen = start
+	g.streamed.listed(start)
+}
+
+// countMissed counts the steps that no event has reported for a period, and returns when
+// to do so again.
+func (g *Generator[K, S]) countMissed(now time.Time) (next wakeup) {
+	for key := range g.unheard.Keys() {
+		u := g.unheard.Get(key)
+		if at := u.found.Add(g.o.RelistPeriod); at.After(now) {
+			return wakeAt(at)
+		}
+		g.stats.MissedEvents += uint64(u.steps)
+		g.unheard.Drop(key)
+	}
+	return wakeup{}
+}

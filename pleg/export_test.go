@@ -1,0 +1,92 @@
+package pleg
+
+import "fmt"
+
+// Forget plants the fault of an earlier version: the reader drops the end of a container
+// and remembers it as reported.
+func (r *ExitReader[K]) Forget(pod K, id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.log.ended[ref[K]{pod, id}] = struct{}{}
+}
+
+// Readers returns the number of readers of exits.
+func (g *Generator[K, S]) Readers() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.readers.logs)
+}
+
+// Valid checks the invariants of the Generator's state.
+func (g *Generator[K, S]) Valid() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.valid()
+}
+
+func (g *Generator[K, S]) valid() error {
+	cached, live, named, looking, open := 0, 0, 0, 0, 0
+	for key := range g.pods.Keys() {
+		r := g.find(key)
+		live += len(r.containers)
+		named += len(r.pod.named)
+		if r.cached {
+			cached++
+		}
+		if err := r.valid(&g.dead); err != nil {
+			return fmt.Errorf("pod %v: %w", key, err)
+		}
+		if w := g.sched.pods[key]; w == nil && !r.cached && r.sync == 0 && r.idle() {
+			return fmt.Errorf("pod %v: nothing is known of it, and it will never be forgotten", key)
+		}
+	}
+	for key, w := range g.sched.pods {
+		if g.find(key) == nil {
+			return fmt.Errorf("pod %v: work without a record", key)
+		}
+		if w.flight != nil {
+			looking++
+			if w.flight.needed {
+				open++
+			}
+		}
+		if w.needed {
+			open++
+			if !w.wanted {
+				return fmt.Errorf("pod %v: a full list waits for it in vain", key)
+			}
+		}
+		if w.wanted && w.flight == nil && g.sched.delayed.Get(key) == nil && g.sched.ready.Get(key) == nil {
+			return fmt.Errorf("pod %v: a look is wanted, and nothing begins it", key)
+		}
+	}
+	switch {
+	case cached != g.cached, live != g.live, named != g.named:
+		return fmt.Errorf("%d pods in the cache, %d containers, %d named; counted %d, %d, %d", cached, live, named, g.cached, g.live, g.named)
+	case looking != g.sched.looking:
+		return fmt.Errorf("%d looks in flight, counted %d", looking, g.sched.looking)
+	case g.sched.list == nil && open > 0, g.sched.list != nil && open != g.sched.list.open:
+		return fmt.Errorf("a full list waits for %d pods: %+v", open, g.sched.list)
+	case g.dead.graves.Len() > mostGraves:
+		return fmt.Errorf("%d removed containers are remembered", g.dead.graves.Len())
+	}
+	return nil
+}
+
+// valid checks the numbered invariants of a pod.
+func (p *pod[K]) valid(dead *graveyard[K]) error {
+	for id, c := range p.containers {
+		switch {
+		case c.reported > c.is:
+			return fmt.Errorf("1: %s is %d and reported as %d", id, c.is, c.reported)
+		case c.is == removed || dead.has(ref[K]{p.key, id}):
+			return fmt.Errorf("2: %s is removed and has a record", id)
+		case p.quiet && c.reported != c.is:
+			return fmt.Errorf("3: %s is %d and reported as %d in a quiet pod", id, c.is, c.reported)
+		}
+	}
+	if p.quiet && len(p.named) > 0 {
+		return fmt.Errorf("3: %d containers are named in a quiet pod", len(p.named))
+	}
+	return nil
+}

@@ -1,0 +1,479 @@
+package pleg
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/restartkit/restart/pleg/internal/queue"
+)
+
+// A tick is a number of the Generator's logical clock. Every question, answer, event
+// and request gets its own, which orders them within one reading of the real clock.
+type tick uint64
+
+// A rank is the furthest known point in the life of a container.
+type rank uint8
+
+const (
+	unseen  rank = iota // expected by a reader of exits, and not in any answer yet
+	unknown             // first of the ranks of listed containers
+	created
+	running
+	exited
+	removed
+)
+
+// rankOf returns the rank of a container in state s. Both have the same order.
+func rankOf(s State) rank {
+	if s < StateUnknown || s > StateExited {
+		return unknown
+	}
+	return unknown + rank(s-StateUnknown)
+}
+
+// rankNamed returns the rank that an event of type t names, or unseen if t is undefined.
+func rankNamed(t RuntimeEventType) rank {
+	if t < RuntimeEventCreated || t > RuntimeEventDeleted {
+		return unseen
+	}
+	return created + rank(t-RuntimeEventCreated)
+}
+
+// A container is what is known of one container that is not removed.
+type container struct {
+	id, name string
+	attempt  int64
+
+	is          rank // the furthest rank in an answer
+	at          tick // when the first answer that showed this rank ended
+	seen        bool // an answer has shown the container
+	reported    rank // the furthest rank passed on as a step
+	shown       tick // when the last answer that showed the container ended, or when it was expected
+	missing     bool // a full list that began after shown lacks it
+	ended       tick // when the first answer that shows its end ended; 0 before
+	endReported bool // its end has been passed on
+	exitSeen    bool // an answer has shown it exited
+	exit        *ExitDetails
+	returned    bool // it was removed before, and is back
+}
+
+// A named is what events said about a container and answers do not show yet.
+type named struct {
+	is   rank // to be shown by an answer; unseen if that is done
+	at   tick // of the last event
+	exit *ExitDetails
+}
+
+// A pod holds what answers have shown of one pod, and what events have named. It is
+// pure: an answer goes in, and the steps of its containers come out.
+//
+// Facts only grow. Every answer proves the existence of the containers that it shows,
+// and their ranks and exits, no matter when it was asked for. Absence proves something
+// only if the question began after the last answer that showed the container ended. A
+// look then shows that the container is removed, a full list only that a look is needed.
+//
+// The invariants are
+//
+//  1. a container's rank never falls, and what is reported never exceeds it;
+//  2. a removed container is in the graveyard and nowhere else;
+//  3. a quiet pod has no named containers, and nothing to report that a look has shown.
+type pod[K comparable] struct {
+	key        K
+	containers map[string]*container
+	named      map[string]*named
+	answered   tick // when the last full list or recorded look ended
+	heard      tick // the last event
+
+	// A pod whose containers are just those of the last full list is quiet. The next
+	// list is compared with last then, which takes no look-up.
+	quiet  bool
+	last   []Container
+	listed tick // when the last list that the pod was quiet in ended
+}
+
+func newPod[K comparable](key K) pod[K] {
+	return pod[K]{key: key, containers: map[string]*container{}, named: map[string]*named{}}
+}
+
+// A step is one step in the life of a container, for the readers.
+type step[K comparable] struct {
+	event     EventType // empty if there is nothing to report
+	container string
+	end       *end[K] // the container's end, for a step that is one
+}
+
+// An end is an exit with what its readers need to know about it.
+type end[K comparable] struct {
+	exit Exit[K]
+	seen bool // an answer has shown the container
+	at   tick // when the first answer that shows the end ended
+}
+
+// wake ends the quiet of p.
+func (p *pod[K]) wake() {
+	if !p.quiet {
+		return
+	}
+	p.quiet = false
+	for _, c := range p.containers {
+		c.shown = max(c.shown, p.listed)
+	}
+}
+
+// meet merges what an answer shows of one container. It reports whether that is a step
+// ahead, and whether the answer may precede the container's removal.
+func (p *pod[K]) meet(s Container, began, ended tick, dead *graveyard[K]) (ahead, late bool) {
+	c := p.containers[s.ID]
+	if c == nil {
+		back, ok := dead.rise(ref[K]{p.key, s.ID}, began)
+		if !ok {
+			return false, true
+		}
+		c = &container{id: s.ID, returned: back}
+		p.containers[s.ID] = c
+	}
+	c.seen, c.shown, c.missing = true, ended, false
+	if s.Name != "" {
+		c.name, c.attempt = s.Name, s.Attempt
+	}
+	r := rankOf(s.State)
+	switch n := p.named[s.ID]; {
+	case r == exited:
+		c.exitSeen = true
+		if c.ended == 0 {
+			c.ended = ended
+		}
+		if c.exit == nil && s.Exit != nil {
+			c.exit = s.Exit.copy()
+		}
+	case n != nil && n.at < began:
+		n.exit = nil // the container is alive, so the event lied
+	}
+	if ahead = r > c.is; ahead {
+		c.is, c.at = r, ended
+	}
+	return ahead, false
+}
+
+// list takes p's containers in a full list, none if the list lacks the pod. It reports
+// how many containers changed, whether the pod must be looked at, and how many
+// containers that events named no answer has shown.
+func (p *pod[K]) list(seen []Container, began, ended tick, dead *graveyard[K]) (steps int, look bool, never int) {
+	if p.quiet && slices.EqualFunc(p.last, seen, sameState) {
+		p.listed, p.answered = ended, ended
+		return 0, false, 0
+	}
+	p.wake()
+	here := 0
+	for _, s := range seen {
+		ahead, late := p.meet(s, began, ended, dead)
+		if ahead {
+			steps++
+		}
+		c := p.containers[s.ID]
+		look = look || ahead || late || c.reported < c.is || rankOf(s.State) < c.is && s.State != StateUnknown
+	}
+	for _, c := range p.containers {
+		switch {
+		case c.shown == ended:
+			here++
+		case c.shown >= began: // it may have appeared after the list
+			look = look || c.seen
+		default:
+			if !c.missing && c.seen {
+				steps++
+			}
+			c.missing, look = true, true
+		}
+	}
+	never = p.forgetNamed(began, dead)
+	p.answered = ended
+	if !look && here == len(seen) && here == len(p.containers) && len(p.named) == 0 {
+		p.quiet, p.listed, p.last = true, ended, slices.Clone(seen)
+	}
+	return steps, look, never
+}
+
+// sameState reports whether two lists show the same of a container.
+func sameState(a, b Container) bool { return a.ID == b.ID && a.State == b.State }
+
+// forgetNamed ends the wait for an answer that shows what events before began named,
+// because a full list has ended. It keeps the exits of containers that are alive.
+func (p *pod[K]) forgetNamed(began tick, dead *graveyard[K]) (never int) {
+	for id, n := range p.named {
+		if n.at >= began {
+			continue
+		}
+		c := p.containers[id]
+		if c == nil && !dead.has(ref[K]{p.key, id}) {
+			never++
+		}
+		if n.is = unseen; c == nil || c.endReported || n.exit == nil {
+			delete(p.named, id)
+		}
+	}
+	return never
+}
+
+// distinct returns seen with each container once, at its furthest state.
+func distinct(seen []Container) []Container {
+	place := make(map[string]int, len(seen))
+	list := make([]Container, 0, len(seen))
+	for _, s := range seen {
+		i, ok := place[s.ID]
+		switch {
+		case !ok:
+			place[s.ID] = len(list)
+			list = append(list, s)
+		case rankOf(s.State) > rankOf(list[i].State):
+			list[i] = s
+		}
+	}
+	return list
+}
+
+// stepsBack reports whether a look that began at began shows an earlier state of a
+// container than other answers, and whether its contents are old, because one of these
+// answers had ended before.
+func (p *pod[K]) stepsBack(seen []Container, began tick) (back, old bool) {
+	for _, s := range seen {
+		c := p.containers[s.ID]
+		if c != nil && s.State != StateUnknown && rankOf(s.State) < c.is {
+			back, old = true, old || c.at < began
+		}
+	}
+	return back, old
+}
+
+// show merges the facts in an answer that is not recorded.
+func (p *pod[K]) show(seen []Container, began, ended tick, dead *graveyard[K]) {
+	p.wake()
+	for _, s := range seen {
+		p.meet(s, began, ended, dead)
+	}
+}
+
+// look takes the containers in a look at the pod, none if the pod is gone, and returns
+// the steps of those that it shows or proves to be removed. again reports whether it
+// leaves a container open that may have appeared after it.
+func (p *pod[K]) look(seen []Container, began, ended tick, dead *graveyard[K]) (steps []step[K], again bool) {
+	p.wake()
+	p.answered = ended
+	for _, s := range seen {
+		_, late := p.meet(s, began, ended, dead)
+		again = again || late
+	}
+	for id, c := range p.containers {
+		switch {
+		case c.shown == ended:
+			steps = p.advance(steps, c)
+		case !c.seen && (!c.missing || c.shown >= began): // a list has to lack it first
+		case c.shown >= began:
+			again = true
+		default:
+			c.is, c.at = removed, ended
+			if c.ended == 0 {
+				c.ended = ended
+			}
+			steps = p.advance(steps, c)
+			dead.bury(ref[K]{p.key, id}, grave[K]{at: ended, seen: c.seen, exit: p.exit(c)})
+			delete(p.containers, id)
+		}
+	}
+	return sorted(steps), again
+}
+
+// report returns the ends that full lists have shown, for a pod whose looks fail. Their
+// events come with the next look.
+func (p *pod[K]) report() (steps []step[K]) {
+	for _, c := range p.containers {
+		if c.is == exited && !c.endReported {
+			steps = append(steps, step[K]{container: c.id, end: p.end(c)})
+		}
+	}
+	return sorted(steps)
+}
+
+// end returns the end of c, which is passed on now.
+func (p *pod[K]) end(c *container) *end[K] {
+	c.endReported = true
+	return &end[K]{exit: p.exit(c), seen: c.seen, at: c.ended}
+}
+
+func sorted[K comparable](steps []step[K]) []step[K] {
+	slices.SortStableFunc(steps, func(a, b step[K]) int { return strings.Compare(a.container, b.container) })
+	return steps
+}
+
+// advance appends the steps of c since the last ones. No reader knows of a container that
+// no answer has shown, so its removal is only the end that its readers expect.
+func (p *pod[K]) advance(steps []step[K], c *container) []step[K] {
+	if c.is == c.reported {
+		return steps
+	}
+	var e *end[K]
+	if c.is >= exited && !c.endReported {
+		e = p.end(c)
+	}
+	from := c.reported
+	c.reported = c.is
+	switch {
+	case !c.seen:
+		return append(steps, step[K]{container: c.id, end: e})
+	case c.returned:
+		return append(steps, step[K]{event: ContainerChanged, container: c.id, end: e})
+	case c.is >= exited && from < exited:
+		steps = append(steps, step[K]{event: ContainerDied, container: c.id, end: e})
+		if c.is == exited {
+			return steps
+		}
+	}
+	return append(steps, step[K]{event: eventOf(c.is), container: c.id})
+}
+
+// eventOf returns the type of the event of a container that reaches a rank.
+func eventOf(r rank) EventType {
+	switch r {
+	case running:
+		return ContainerStarted
+	case removed:
+		return ContainerRemoved
+	}
+	return ContainerChanged
+}
+
+// exit returns the exit of c as far as it is known.
+func (p *pod[K]) exit(c *container) Exit[K] {
+	e := Exit[K]{Pod: p.key, Container: c.id, Source: ExitInferred}
+	n := p.named[c.id]
+	switch {
+	case c.exit != nil:
+		e.Details, e.Known = *c.exit, true
+	case n != nil && n.exit != nil:
+		e.Details, e.Known = *n.exit, true
+		e.Source = ExitToldByEvent
+	}
+	if c.exitSeen {
+		e.Source = ExitShown
+	}
+	if e.Details.Name == "" {
+		e.Details.Name, e.Details.Attempt = c.name, c.attempt
+	}
+	return e
+}
+
+// event takes an event. It reports whether it named something that no answer has shown.
+func (p *pod[K]) event(e RuntimeEvent[K], now tick, dead *graveyard[K]) (news bool) {
+	p.heard = now
+	r := rankNamed(e.Type)
+	c := p.containers[e.Container]
+	switch {
+	case e.Container == "" || r == unseen:
+		return false
+	case c == nil && dead.has(ref[K]{p.key, e.Container}):
+		return false
+	case c != nil && c.is >= r && (e.Exit == nil || c.endReported):
+		return false
+	}
+	p.wake()
+	n := p.named[e.Container]
+	if n == nil {
+		n = &named{}
+		p.named[e.Container] = n
+	}
+	n.is, n.at = max(n.is, r), now
+	if e.Exit != nil {
+		n.exit = e.Exit.copy()
+	}
+	return true
+}
+
+// behind reports whether the look that began at began does not show what events before
+// it named, and returns how many named containers are gone without any answer that showed
+// them.
+func (p *pod[K]) behind(began tick, dead *graveyard[K]) (behind bool, never int) {
+	for id, n := range p.named {
+		if n.at >= began {
+			continue // a later look is wanted
+		}
+		c := p.containers[id]
+		buried := c == nil && dead.has(ref[K]{p.key, id})
+		switch {
+		case c != nil && c.is < n.is && (c.seen || n.is < removed), c == nil && !buried && n.is < removed:
+			behind = true
+			continue
+		case c == nil && !buried:
+			never++
+		}
+		if n.is = unseen; c == nil || c.endReported || n.exit == nil {
+			delete(p.named, id)
+		}
+	}
+	return behind, never
+}
+
+// expect notes that a reader of exits expects a container, which need not be in any
+// answer.
+func (p *pod[K]) expect(c Container, now tick) {
+	p.wake()
+	known := p.containers[c.ID]
+	if known == nil {
+		known = &container{id: c.ID, shown: now}
+		p.containers[c.ID] = known
+	}
+	if known.name == "" {
+		known.name, known.attempt = c.Name, c.Attempt
+	}
+}
+
+// idle reports whether p holds nothing.
+func (p *pod[K]) idle() bool { return len(p.containers) == 0 && len(p.named) == 0 }
+
+// A ref names a container of a pod.
+type ref[K comparable] struct {
+	pod       K
+	container string
+}
+
+// compare orders ends that become known at once by their finishing time, and then by
+// container.
+func (e end[K]) compare(f end[K]) int {
+	return cmp.Or(e.exit.Details.Finished.Compare(f.exit.Details.Finished), strings.Compare(e.exit.Container, f.exit.Container))
+}
+
+// mostGraves is how many removed containers are remembered.
+const mostGraves = 4096
+
+// A graveyard holds the containers removed last. One of them that comes back has had
+// its end already.
+type graveyard[K comparable] struct {
+	graves queue.Queue[ref[K], grave[K]]
+}
+
+// A grave is a removed container.
+type grave[K comparable] struct {
+	at   tick // when the answer that proved its removal ended
+	seen bool // an answer has shown it
+	exit Exit[K]
+}
+
+func (g *graveyard[K]) has(c ref[K]) bool { return g.graves.Get(c) != nil }
+
+// bury adds a container.
+func (g *graveyard[K]) bury(c ref[K], x grave[K]) { *g.graves.Put(c) = x }
+
+// rise removes a container that an answer shows, unless the question began before its
+// removal was proved. back reports whether the container was in an answer before.
+func (g *graveyard[K]) rise(c ref[K], began tick) (back, ok bool) {
+	x := g.graves.Get(c)
+	if x == nil {
+		return false, true
+	}
+	if x.at >= began {
+		return false, false
+	}
+	back = x.seen
+	g.graves.Drop(c)
+	return back, true
+}

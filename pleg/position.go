@@ -1,0 +1,223 @@
+package pleg
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/pleg/internal/queue"
+)
+
+// ExitPosition is the Position of an ExitReader. It encodes to JSON if K does. Its size
+// is proportional to the containers and the pending exits.
+type ExitPosition[K comparable] struct {
+	Made     time.Time        `json:"made"`               // when the first of the readers was made
+	Baseline bool             `json:"baseline,omitempty"` // the exits from before Made have been left out
+	Due      []Exit[K]        `json:"due,omitempty"`      // pending, in order
+	Lost     int              `json:"lost,omitempty"`     // dropped before Due
+	Pods     []PodPosition[K] `json:"pods,omitempty"`     // each pod once
+}
+
+// PodPosition is the part of a position for one pod.
+type PodPosition[K comparable] struct {
+	Pod   K        `json:"pod"`
+	Live  []string `json:"live,omitempty"`  // containers whose end is awaited
+	Ended []string `json:"ended,omitempty"` // listed containers whose exit is pending, was read or was left out
+
+	Names map[string]ContainerName `json:"names,omitempty"` // of those in Live, if known
+}
+
+// ContainerName is the Name and Attempt of a Container.
+type ContainerName struct {
+	Name    string `json:"name"`
+	Attempt int64  `json:"attempt,omitempty"`
+}
+
+// mostInPosition is the greatest number of containers and exits in a position.
+const mostInPosition = 1 << 20
+
+// validate returns nil, or a field.Errors if p repeats a pod or a container, names no pod, or has an
+// undefined source, a negative number, or more than 1048576 exits and containers.
+func (p *ExitPosition[K]) validate() error {
+	if p == nil {
+		return nil
+	}
+	var errs field.Errors
+	size := len(p.Due)
+	for _, pod := range p.Pods {
+		size += len(pod.Live) + len(pod.Ended)
+	}
+	if size > mostInPosition {
+		errs.Add(field.TooMany, "pods", size, fmt.Sprintf("must have at most %d exits and containers", mostInPosition))
+		return errs.Err()
+	}
+	if p.Lost < 0 {
+		errs.Add(field.Invalid, "lost", p.Lost, "must be >= 0")
+	}
+	for i, e := range p.Due {
+		if !slices.Contains([]ExitSource{ExitShown, ExitToldByEvent, ExitInferred}, e.Source) {
+			errs.Add(field.NotSupported, fmt.Sprintf("due[%d].source", i), string(e.Source), "must be shown, event or inferred")
+		}
+		if e.Lost < 0 {
+			errs.Add(field.Invalid, fmt.Sprintf("due[%d].lost", i), e.Lost, "must be >= 0")
+		}
+	}
+	var none K
+	pods := map[K]bool{}
+	for i, pod := range p.Pods {
+		path := fmt.Sprintf("pods[%d]", i)
+		if pods[pod.Pod] {
+			errs.Add(field.Duplicate, path+".pod", pod.Pod, "")
+		}
+		pods[pod.Pod] = true
+		if pod.Pod == none {
+			errs.Add(field.Required, path+".pod", pod.Pod, "")
+		}
+		seen := map[string]bool{}
+		for _, list := range []struct {
+			name string
+			ids  []string
+		}{{"live", pod.Live}, {"ended", pod.Ended}} {
+			for j, id := range list.ids {
+				if seen[id] {
+					errs.Add(field.Duplicate, fmt.Sprintf("%s.%s[%d]", path, list.name, j), id, "")
+				}
+				seen[id] = true
+			}
+		}
+	}
+	return errs.Err()
+}
+
+// openLog adds the log of a reader, with the exits that it has to yield already.
+func (g *Generator[K, S]) openLog(o ExitOptions[K]) *exitLog[K] {
+	l := &exitLog[K]{made: g.clock(), expects: map[ref[K]]struct{}{}, ended: map[ref[K]]struct{}{}, wake: make(chan struct{}, 1)}
+	switch p := o.Resume; {
+	case p != nil:
+		g.resume(l, p)
+	case o.IncludePast:
+	case g.sched.answered: // what is known is past
+		for key := range g.pods.Keys() {
+			for id, c := range g.find(key).containers {
+				if c.ended > 0 {
+					l.ended[ref[K]{key, id}] = struct{}{}
+				}
+			}
+		}
+		for c := range g.dead.graves.Keys() {
+			l.ended[c] = struct{}{}
+		}
+	default:
+		l.baseline = notListed
+	}
+	var known []end[K]
+	for key := range g.pods.Keys() {
+		r := g.find(key)
+		for _, c := range r.containers {
+			if c.endReported {
+				known = append(known, end[K]{exit: r.exit(c), seen: c.seen, at: c.ended})
+			}
+		}
+	}
+	slices.SortStableFunc(known, end[K].compare)
+	for _, e := range known {
+		l.take(e, mostExits+2*g.live)
+	}
+	g.readers.logs[l] = struct{}{}
+	return l
+}
+
+// resume makes l continue from a position. Its containers get records, so that full lists
+// and looks find out about them.
+func (g *Generator[K, S]) resume(l *exitLog[K], p *ExitPosition[K]) {
+	if p.Made.Before(l.made) && !p.Made.IsZero() {
+		l.made = p.Made
+	}
+	if !p.Baseline {
+		l.baseline = notListed
+		if g.sched.answered {
+			l.baseline = g.tick()
+		}
+	}
+	l.due, l.lost = slices.Clone(p.Due), p.Lost
+	if len(l.due) > 0 {
+		queue.Signal(l.wake)
+	}
+	for _, x := range p.Pods {
+		for _, id := range x.Live {
+			name := x.Names[id]
+			g.expect(l, x.Pod, Container{ID: id, Name: name.Name, Attempt: name.Attempt})
+		}
+		for _, id := range x.Ended {
+			c := ref[K]{x.Pod, id}
+			l.ended[c] = struct{}{}
+			g.await(c.pod, Container{ID: id})
+		}
+	}
+}
+
+// expect makes l expect the end of a container.
+func (g *Generator[K, S]) expect(l *exitLog[K], pod K, c Container) {
+	at := ref[K]{pod, c.ID}
+	if _, ended := l.ended[at]; ended {
+		return
+	}
+	l.expects[at] = struct{}{}
+	if x := g.dead.graves.Get(at); x != nil {
+		l.take(end[K]{exit: x.exit, seen: x.seen, at: x.at}, mostExits+2*g.live)
+		return
+	}
+	g.await(pod, c)
+}
+
+// await makes sure that a container that is not known to be removed has a record.
+func (g *Generator[K, S]) await(pod K, c Container) {
+	if g.dead.has(ref[K]{pod, c.ID}) {
+		return
+	}
+	r := g.record(pod)
+	r.expect(c, g.tick())
+	g.count(r)
+}
+
+// position returns the position of l.
+func (g *Generator[K, S]) position(l *exitLog[K]) ExitPosition[K] {
+	p := ExitPosition[K]{Made: l.made.Round(0).UTC(), Baseline: l.baseline != notListed, Due: slices.Clone(l.due), Lost: l.lost}
+	for key := range g.pods.Keys() {
+		r, x := g.find(key), PodPosition[K]{Pod: key}
+		for id, c := range r.containers {
+			at := ref[K]{key, id}
+			_, ended := l.ended[at]
+			_, expected := l.expects[at]
+			switch {
+			case ended:
+				x.Ended = append(x.Ended, id)
+				continue
+			case expected:
+			case !c.seen:
+				continue
+			case c.ended == 0 || c.ended > l.baseline:
+			case r.exit(c).Details.Finished.IsZero(): // a look may still tell whether the end is past
+				p.Baseline = false
+				continue
+			case l.past(end[K]{exit: r.exit(c), at: c.ended}):
+				x.Ended = append(x.Ended, id)
+				continue
+			}
+			x.Live = append(x.Live, id)
+			if c.name != "" {
+				if x.Names == nil {
+					x.Names = map[string]ContainerName{}
+				}
+				x.Names[id] = ContainerName{c.name, c.attempt}
+			}
+		}
+		if len(x.Live)+len(x.Ended) > 0 {
+			slices.Sort(x.Live)
+			slices.Sort(x.Ended)
+			p.Pods = append(p.Pods, x)
+		}
+	}
+	return p
+}

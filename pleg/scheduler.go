@@ -1,0 +1,380 @@
+package pleg
+
+import (
+	"slices"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/pleg/internal/queue"
+)
+
+// A question is a call of the Runtime to make.
+type question[K comparable] struct {
+	list     bool // of all pods
+	pod      K    // of a look
+	began    tick
+	start    time.Time
+	deadline time.Time
+}
+
+// A scheduler decides which call of the Runtime comes next. It knows the pods by their
+// keys only, and nothing of their containers. It reads no clock and makes no calls.
+//
+// A pod has at most one look in flight and one wanted. A look is wanted now, after a
+// backoff, or, if it did not show what it should, after a repeat. At most one full list
+// is in progress. It has ended once it was answered and the looks that it needs have
+// ended, each of which began after its answer.
+type scheduler[K comparable] struct {
+	o limits
+
+	pods    map[K]*work
+	ready   queue.Queue[K, struct{}] // a look is wanted and may begin
+	delayed queue.Queue[K, struct{}] // a look is wanted at work.at
+	next    time.Time                // the earliest of these times, or before it; zero if none
+	looking int                      // looks in flight
+
+	list     *fullList // in progress, or nil
+	answered bool      // a full list was answered without an error; until then no look begins
+	ended    bool      // a full list has ended, failed or not
+	failed   bool      // the last one did
+	wanted   bool      // a list is wanted before the period is over
+	end      time.Time // of the last full list
+	waiters  []*relistWaiter
+}
+
+// limits are the options of a scheduler.
+type limits struct {
+	period       time.Duration // the short one
+	listTimeout  time.Duration
+	lookTimeout  time.Duration
+	concurrent   int
+	firstRepeat  time.Duration
+	failurePause backoff.Policy
+}
+
+// work is what is to be done for one pod, or under way.
+type work struct {
+	wanted   bool   // a look that begins later
+	urgent   bool   // regardless of at
+	needed   bool   // by the full list in progress
+	at       wakeup // not before; any time if unset
+	failures int    // in a row
+	repeats  int    // in a row
+	flight   *flight
+}
+
+// A flight is a look in progress.
+type flight struct {
+	began  tick
+	start  time.Time
+	needed bool // by the full list in progress
+	late   bool // its deadline has passed, and its error is noted
+}
+
+// A fullList is a full list in progress.
+type fullList struct {
+	began    tick
+	start    time.Time
+	explicit bool // for Relist, so looks at failing pods do not wait
+	answered bool
+	open     int // looks that it waits for
+}
+
+// A relistWaiter waits for a full list that begins after it.
+type relistWaiter struct {
+	since tick
+	done  chan error // receives once
+}
+
+func newScheduler[K comparable](o limits) *scheduler[K] {
+	return &scheduler[K]{o: o, pods: map[K]*work{}}
+}
+
+func (s *scheduler[K]) of(key K) *work {
+	w := s.pods[key]
+	if w == nil {
+		w = &work{}
+		s.pods[key] = w
+	}
+	return w
+}
+
+// want asks for a look that begins from now on. An urgent one does not wait for the end
+// of a backoff.
+func (s *scheduler[K]) want(key K, urgent bool) {
+	w := s.of(key)
+	w.wanted, w.urgent, w.repeats = true, w.urgent || urgent, 0
+	if w.failures == 0 {
+		w.at = wakeup{}
+	}
+	s.ready.Put(key)
+}
+
+// need is like want, and makes the full list in progress wait for the end of that look,
+// unless an earlier call is late and may never return.
+func (s *scheduler[K]) need(key K) {
+	s.want(key, true)
+	if w := s.pods[key]; s.list != nil && !w.needed && (w.flight == nil || !w.flight.late) {
+		w.needed = true
+		s.list.open++
+	}
+}
+
+// repeat asks for a look after a pause, because the last one does not show what it
+// should. The pauses double, up to the period.
+func (s *scheduler[K]) repeat(key K, now time.Time) {
+	w := s.of(key)
+	if w.wanted {
+		return // and sooner
+	}
+	pause := s.o.firstRepeat << min(w.repeats, 16)
+	w.repeats++
+	w.wanted, w.at = true, wakeAt(now.Add(min(pause, s.o.period)))
+	s.ready.Put(key)
+}
+
+// dropRepeat ends the repeats of a look, because a full list has been answered.
+func (s *scheduler[K]) dropRepeat(key K) {
+	if w := s.pods[key]; w != nil && w.repeats > 0 && w.failures == 0 {
+		w.wanted, w.repeats = false, 0
+	}
+}
+
+// begin returns the calls to make now. Outside Run, running is false, and the only full
+// lists are those for Relist. period is the one in force between full lists. count
+// counts questions.
+func (s *scheduler[K]) begin(now time.Time, running bool, period time.Duration, count func() tick) (calls []question[K]) {
+	s.wake(now)
+	for s.answered && s.looking < s.o.concurrent {
+		key, _, ok := s.ready.Take()
+		if !ok {
+			break
+		}
+		w := s.pods[key]
+		switch {
+		case w == nil || !w.wanted || w.flight != nil:
+			continue
+		case !w.urgent && w.at.isAfter(now):
+			s.delay(key, w.at.at)
+			continue
+		}
+		w.flight = &flight{began: count(), start: now, needed: w.needed}
+		w.wanted, w.urgent, w.needed = false, false, false
+		s.looking++
+		calls = append(calls, question[K]{pod: key, began: w.flight.began, start: now, deadline: now.Add(s.o.lookTimeout)})
+	}
+	if s.due(now, running, period) {
+		s.wanted = false
+		s.list = &fullList{began: count(), start: now, explicit: len(s.waiters) > 0}
+		calls = append(calls, question[K]{list: true, began: s.list.began, start: now, deadline: now.Add(s.o.listTimeout)})
+	}
+	return calls
+}
+
+// delay keeps a pod until a time.
+func (s *scheduler[K]) delay(key K, at time.Time) {
+	if s.delayed.Len() == 0 || at.Before(s.next) {
+		s.next = at
+	}
+	s.delayed.Put(key)
+}
+
+// wake readies the pods whose time has come.
+func (s *scheduler[K]) wake(now time.Time) {
+	if s.delayed.Len() == 0 || s.next.After(now) {
+		return
+	}
+	list := s.delayed
+	s.delayed = queue.Queue[K, struct{}]{}
+	for key := range list.Keys() {
+		switch w := s.pods[key]; {
+		case w == nil || !w.wanted:
+		case w.at.isAfter(now):
+			s.delay(key, w.at.at)
+		default:
+			s.ready.Put(key)
+		}
+	}
+}
+
+// due reports whether a full list must begin.
+func (s *scheduler[K]) due(now time.Time, running bool, period time.Duration) bool {
+	switch {
+	case s.list != nil:
+		return false
+	case len(s.waiters) > 0:
+		return true
+	}
+	return running && (!s.ended || !now.Before(s.dueAt(period)))
+}
+
+// dueAt returns when the next full list is due, if one has ended.
+func (s *scheduler[K]) dueAt(period time.Duration) time.Time {
+	if s.failed || s.wanted {
+		period = min(period, s.o.period)
+	}
+	return s.end.Add(period)
+}
+
+// wakeup returns when to call begin again, if no answer comes before.
+func (s *scheduler[K]) wakeup(running bool, period time.Duration) (w wakeup) {
+	if s.delayed.Len() > 0 {
+		w = wakeAt(s.next)
+	}
+	if running && s.list == nil {
+		w = w.or(wakeAt(s.dueAt(period)))
+	}
+	return w
+}
+
+// backsOff reports whether looks at the pod fail.
+func (s *scheduler[K]) backsOff(key K) bool {
+	w := s.pods[key]
+	return w != nil && w.failures > 0
+}
+
+// lookEnded ends the look at a pod. The caller then calls succeeded, fail or neither.
+func (s *scheduler[K]) lookEnded(key K) flight {
+	w := s.pods[key]
+	f := *w.flight
+	w.flight = nil
+	s.looking--
+	s.release(f)
+	if w.wanted {
+		s.ready.Put(key)
+	}
+	return f
+}
+
+// release ends the wait of the full list in progress for a look.
+func (s *scheduler[K]) release(f flight) {
+	if f.needed && s.list != nil {
+		s.list.open--
+	}
+}
+
+// lateLook notes that the deadline of the look at a pod has passed. Its error is that of
+// the look, and its answer, if any comes, is one more.
+func (s *scheduler[K]) lateLook(key K) flight {
+	w := s.pods[key]
+	s.release(flight{needed: w.needed})
+	s.release(*w.flight)
+	w.needed, w.flight.needed, w.flight.late = false, false, true
+	return *w.flight
+}
+
+// succeeded ends the backoff of a pod, and reports whether it had one.
+func (s *scheduler[K]) succeeded(key K, complete bool) (failed bool) {
+	w := s.pods[key]
+	failed = w.failures > 0
+	if w.failures = 0; complete {
+		w.repeats = 0
+	}
+	return failed
+}
+
+// fail starts or prolongs the backoff of a pod, after which it is looked at again, and
+// returns how many looks have failed in a row.
+func (s *scheduler[K]) fail(key K, now time.Time) (failures int) {
+	w := s.of(key)
+	w.failures++
+	w.wanted, w.at = true, wakeAt(now.Add(s.o.failurePause.Delay(w.failures)))
+	s.ready.Put(key)
+	return w.failures
+}
+
+// forgetIdle forgets a pod without any work, and reports whether it has none.
+func (s *scheduler[K]) forgetIdle(key K) bool {
+	w := s.pods[key]
+	if w != nil && (w.wanted || w.flight != nil || w.failures > 0) {
+		return false
+	}
+	delete(s.pods, key)
+	return true
+}
+
+// listFailed ends the full list in progress with an error.
+func (s *scheduler[K]) listFailed(err error, now time.Time) {
+	l := s.list
+	s.dropList()
+	s.ended, s.failed, s.end = true, true, now
+	s.notify(l.began, err)
+}
+
+// dropList forgets the full list in progress.
+func (s *scheduler[K]) dropList() {
+	s.list = nil
+	for _, w := range s.pods {
+		w.needed = false
+		if w.flight != nil {
+			w.flight.needed = false
+		}
+	}
+}
+
+// listDone reports whether the full list in progress has ended, and its start.
+func (s *scheduler[K]) listDone() (start time.Time, ok bool) {
+	if s.list == nil || !s.list.answered || s.list.open > 0 {
+		return time.Time{}, false
+	}
+	return s.list.start, true
+}
+
+// finishList ends the full list in progress.
+func (s *scheduler[K]) finishList(now time.Time) {
+	began := s.list.began
+	s.list = nil
+	s.ended, s.failed, s.end = true, false, now
+	s.notify(began, nil)
+}
+
+// notify sends the outcome of a full list to the waiters from before its start.
+func (s *scheduler[K]) notify(began tick, err error) {
+	s.waiters = slices.DeleteFunc(s.waiters, func(w *relistWaiter) bool {
+		if w.since >= began {
+			return false
+		}
+		w.done <- err
+		return true
+	})
+}
+
+// dropWaiter forgets a waiter.
+func (s *scheduler[K]) dropWaiter(w *relistWaiter) {
+	s.waiters = slices.DeleteFunc(s.waiters, func(x *relistWaiter) bool { return x == w })
+}
+
+// abandon drops the calls in flight, whose answers will not come, and asks for others.
+func (s *scheduler[K]) abandon() {
+	if s.list != nil {
+		s.dropList()
+		s.wanted = true
+	}
+	s.looking = 0
+	for key, w := range s.pods {
+		if w.flight != nil {
+			w.flight = nil
+			s.want(key, false)
+		}
+	}
+}
+
+// A wakeup is the time of the next step. The zero value means never. It uses a flag
+// because a clock may show the zero time.
+type wakeup struct {
+	at  time.Time
+	set bool
+}
+
+func wakeAt(t time.Time) wakeup { return wakeup{t, true} }
+
+// isAfter reports whether w is set and later than t.
+func (w wakeup) isAfter(t time.Time) bool { return w.set && w.at.After(t) }
+
+// or returns the earlier of two wakeups.
+func (w wakeup) or(x wakeup) wakeup {
+	if !w.set || x.set && x.at.Before(w.at) {
+		return x
+	}
+	return w
+}
