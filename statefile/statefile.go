@@ -68,7 +68,8 @@ func Save(path string, state any) error {
 }
 
 // Load decodes the JSON file at path into state, which is a pointer, and reports whether
-// the file exists.
+// the file exists. An error wrapping a *fs.PathError means that the file could not be read,
+// and any other that its content is damaged. state may be half filled after an error.
 func Load(path string, state any) (found bool, err error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
