@@ -107,7 +107,7 @@ func (p Policy) Delay(failures int) time.Duration {
 	return p.delay(failures)
 }
 
-// delay is Delay of a valid policy, without a copy.
+// delay is Delay for a policy known to be valid. It neither checks nor copies p.
 func (p *Policy) delay(failures int) time.Duration {
 	if failures <= 0 || failures <= p.FreeFailures {
 		return 0

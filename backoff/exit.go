@@ -68,7 +68,7 @@ func ExitOf(run int64, started time.Time, s *os.ProcessState) Exit {
 	return e
 }
 
-// ran returns the length of the run, by the clock of the exit.
+// ran returns the time from Started to Finished, or 0 if Started is zero.
 func (e *Exit) ran() time.Duration {
 	if e.Started.IsZero() {
 		return 0

@@ -194,7 +194,7 @@ func (r *Restarter[K]) book(x *entry, now time.Time) {
 	}
 }
 
-// unbook gives back the slot of a start that has not come.
+// unbook gives back the slot booked for x, if any. One that has passed stays used.
 func (r *Restarter[K]) unbook(x *entry, now time.Time) {
 	if x.isBooked {
 		r.rate.cancel(now, x.slot)
@@ -320,9 +320,9 @@ func (r *Restarter[K]) RestartNow(key K) (d Decision, ok bool) {
 	return d, ok
 }
 
-// change calls f with the entry of key under its lock, and wakes those who wait for the
-// key if f says that something changed. If key is unknown, change adds it, or else
-// returns false.
+// change calls f with the entry of key under its lock. If f reports a change, it wakes
+// those who wait for the key, and returns true. If key is unknown, change adds it first
+// if add is set, and otherwise returns false without calling f.
 func (r *Restarter[K]) change(key K, add bool, f func(*entry) (changed bool)) bool {
 	shard, hash := r.keys.lock(key)
 	defer shard.mu.Unlock()
@@ -417,8 +417,9 @@ func (r *Restarter[K]) Due(now time.Time) iter.Seq2[K, Decision] {
 	}
 }
 
-// due returns the decision about key and its wait, if it allows an unused
-// start. NotBefore and Delay are moved so that Remaining(now) is the wait.
+// due returns the decision about key, and how long its start still has to wait. ok is
+// false if key is unknown or has no start left. due changes NotBefore and Delay of the
+// decision so that its Remaining(now) is the wait.
 func (r *Restarter[K]) due(key K, now time.Time) (d Decision, wait time.Duration, ok bool) {
 	shard, hash := r.keys.lock(key)
 	defer shard.mu.Unlock()

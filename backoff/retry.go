@@ -389,7 +389,8 @@ func endedByContext(err error) bool {
 	return retrymark.IsAny(err, context.Canceled, context.DeadlineExceeded, os.ErrDeadlineExceeded)
 }
 
-// contextLimit tells the deadline of a done context from its other ends.
+// contextLimit returns RetryLimitDeadline if the deadline ended the done context, and
+// RetryLimitContext if something else did.
 func contextLimit(ctx context.Context) RetryLimit {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return RetryLimitDeadline

@@ -129,9 +129,10 @@ func (p ExitPolicy) MarshalJSON() ([]byte, error) {
 // exitPolicyFields is an ExitPolicy without its methods.
 type exitPolicyFields ExitPolicy
 
-// UnmarshalJSON decodes like [Policy.UnmarshalJSON], with paths such as
-// restartPolicyRules[1].window. It ignores unknown fields beside those of ExitPolicy,
-// because they belong to the container, but refuses one that looks misspelled.
+// UnmarshalJSON decodes like [Policy.UnmarshalJSON], and gives mistakes a path such as
+// restartPolicyRules[1].window. The text may be a whole container, so UnmarshalJSON
+// ignores fields that ExitPolicy does not have. It refuses one whose name looks like a
+// misspelled field of ExitPolicy.
 func (p *ExitPolicy) UnmarshalJSON(text []byte) error {
 	o := readObject(text)
 	o.read("restartPolicy", &p.RestartPolicy)

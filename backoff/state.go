@@ -258,8 +258,10 @@ func allow(restarts *int, recent *[]time.Time, limit int, window time.Duration, 
 	return true
 }
 
-// startOver starts counts over after a run of the given length, or entirely. It forgets
-// the counts of removed rules; a policy without rules leaves them all.
+// startOver sets counts back to 0 if the run was long enough: those of a rule with a
+// Delay by the ResetThreshold of that curve, all others by that of the policy's curve. If
+// entirely is set, it sets back every count and limit. It drops the counts of rules that
+// p no longer has, but keeps them all if p has no rules.
 func (s *State) startOver(p *ExitPolicy, ran time.Duration, entirely bool) {
 	if entirely {
 		s.forgetCounts()
@@ -367,16 +369,16 @@ func (s *State) rest(bound time.Duration, now time.Time) time.Duration {
 	return left(min(max(whole, 0), bound), s.From, now)
 }
 
-// Started says that the thing has started, or is about to, at the given time, and uses up
-// the start that the last decision allows. It reports whether the start was still unused.
-// A time before the end of the last run, which includes zero, counts as that end. A second
-// call with a later time corrects when the run began, for instance because starting took
-// long.
+// Started says that the thing has started at the given time, or is about to. The last
+// decision allows one start; Started uses it up, and reports whether it was still unused.
+// A time before the end of the last run, such as the zero time, counts as that end. If
+// starting took long, call Started again with a later time, which corrects when the run
+// began.
 //
-// Store the State before the start, and a crash between the two loses the start: it
-// happens at most once. Store it after the start, and a crash repeats it: it happens at
-// least once. Where runs end together with the program that decides, call Lost after
-// loading.
+// If you store the State before the start, a crash between the two loses the start, so it
+// happens at most once. If you store it after the start, a crash between the two repeats
+// it, so it happens at least once. If a run cannot outlive the program that decides, call
+// Lost after loading the State.
 func (s *State) Started(at time.Time) bool {
 	unused := s.StartedAt.IsZero()
 	s.StartedAt = later(s.StartedAt, later(known(at), s.end()))
@@ -492,7 +494,8 @@ func (o *Outcome) repair(bound time.Duration) {
 	o.NotBefore = o.From.Add(min(max(o.NotBefore.Sub(o.From), 0), bound))
 }
 
-// repairTimes returns the newest times that a limit can have, in order.
+// repairTimes drops the times that JSON cannot represent, and returns the latest
+// maxRecent of the others in ascending order.
 func repairTimes(times []time.Time) []time.Time {
 	times = slices.DeleteFunc(times, func(at time.Time) bool { return known(at).IsZero() })
 	slices.SortFunc(times, time.Time.Compare)

@@ -7,11 +7,13 @@ import "time"
 // how long to wait. A success sets it back to the zero value, and so does a program that
 // sees a run longer than the policy's ResetThreshold.
 //
-// A second policy makes a latch, and the longer wait counts: with an Initial and a Max of
-// an hour and four FreeFailures, the fifth failure in a row waits for an hour.
+// For a long pause after many failures, pass the same Streak to the Left of a second
+// policy, and wait for the longer of the two. If its Initial and Max are an hour and its
+// FreeFailures 4, the wait after the fifth failure in a row is an hour. See the example
+// of a latch.
 //
-// API types with generated code keep the two values in fields of their own, such as an
-// int32 and a metav1.Time, and make a Streak of them; see the example of a custom
+// API types with generated code keep Failures and Last in fields of their own, such as an
+// int32 and a metav1.Time, and build a Streak from them; see the example of a custom
 // resource. A pod's restartCount and lastRestartTime are not a Streak: the count includes
 // every restart ever, and the time lies before the run, not at the failure.
 type Streak struct {

@@ -73,8 +73,9 @@ func NewTracker[K comparable](p Policy, o TrackerOptions) (*Tracker[K], error) {
 	}, nil
 }
 
-// Next counts a failure of key at event. The delay grows, or starts over if key is new
-// or had expired at event.
+// Next counts a failure of key that happened at the time event. The delay grows. It
+// starts over if key is new, or if event is more than ResetAfter later than the last Next
+// (see TrackerOptions.Expired).
 func (t *Tracker[K]) Next(key K, event time.Time) {
 	t.next(key, &event)
 }

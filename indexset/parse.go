@@ -105,8 +105,8 @@ func lastNumber(text string) uint32 {
 	return n
 }
 
-// readRun reads the item at text[at:] strictly, and returns the offset behind it, of a
-// comma or of the end of the text.
+// readRun reads the item at text[at:] strictly. end is the offset behind the item, where
+// there must be a comma or the end of the text.
 func readRun(text string, at int) (r run, end int, ok bool) {
 	first, end, ok := readNumber(text, at)
 	last := first

@@ -89,8 +89,8 @@ func whyExitCodes(o *batch.OnExitCodes, pod *batch.Pod) string {
 	return strings.Join(parts, "; ")
 }
 
-// relation returns the relation of a code to the values of a requirement that it meets
-// or does not meet.
+// relation returns "in" if the values of a requirement contain an exit code, otherwise
+// "not in". met says whether the code meets the requirement, whose operator is o.
 func relation(o batch.Operator, met bool) string {
 	if (o == batch.OpIn) == met {
 		return "in"

@@ -8,8 +8,9 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// surplus returns the active pods to remove. These are all duplicates and pods of no
-// index of the Job, followed by the pods with the least progress until there are atLeast.
+// surplus returns the active pods to remove: of an Indexed Job, all duplicates and all
+// pods whose index is not one of the Job's. If these are fewer than atLeast, the pods
+// with the least progress follow, to make up that number.
 func (v *view) surplus(atLeast int) []*podView {
 	active := v.activePods()
 	var remove []*podView

@@ -22,8 +22,8 @@ func checkSaved(state any) error {
 // checker looks at every type once.
 type checker struct{ seen map[typeUse]bool }
 
-// typeUse is a type of values that are addressable or not. Only of an addressable value
-// does encoding/json call the methods of the pointer.
+// typeUse is a type, and whether its values are addressable. encoding/json calls methods
+// with a pointer receiver only on addressable values.
 type typeUse struct {
 	t           reflect.Type
 	addressable bool

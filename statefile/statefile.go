@@ -38,9 +38,9 @@ const temporary = ".new"
 // if only its folder could not be synced. Save replaces a symbolic link at path, not its
 // target.
 //
-// A state of which nothing would be saved is an error. That is a struct, or one within
-// state, that has only unexported fields and no MarshalJSON or MarshalText. If its
-// pointer has one of these methods, pass a pointer.
+// Save returns an error if state is or contains a struct of which nothing would be saved,
+// because all of its fields are unexported and it has no MarshalJSON or MarshalText. If
+// its pointer has one of these methods, pass a pointer.
 func Save(path string, state any) error {
 	folder, name := filepath.Split(path) // unlike Dir, Split leaves link/.. to the system
 	if name == "" || name == "." || name == ".." {

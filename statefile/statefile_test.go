@@ -264,3 +264,19 @@ func TestConcurrentSaves(t *testing.T) {
 		t.Errorf("%v, %v", found, err)
 	}
 }
+
+// A file that cannot be read is told from one whose content is damaged.
+func TestLoadTellsDamageFromUnreadableFiles(t *testing.T) {
+	damaged := filepath.Join(t.TempDir(), "state.json")
+	if err := os.WriteFile(damaged, []byte(`{"Runs": `), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, unreadable := range map[string]bool{damaged: false, t.TempDir(): true} {
+		var state struct{ Runs int }
+		_, err := statefile.Load(path, &state)
+		var of *fs.PathError
+		if err == nil || errors.As(err, &of) != unreadable {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}

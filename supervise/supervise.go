@@ -110,8 +110,8 @@ type Supervisor struct {
 // adding goroutines that fail.
 const maxFailures = 100
 
-// New returns a Supervisor without goroutines. The error wraps field.Errors with every
-// mistake in o.
+// New returns a Supervisor that runs no function yet. If o has mistakes, the error wraps
+// field.Errors with all of them.
 func New(o Options) (*Supervisor, error) {
 	if o.Policy.Delay == nil {
 		curve := defaultCurve()

@@ -25,7 +25,8 @@ func (c *checker) mostFailures() (most int, field string) {
 	return most, field
 }
 
-// sharing returns the sources that count toward the policy's limit.
+// sharing returns the sources without a limit of their own. Their restarts count toward
+// the policy's limit.
 func (c *checker) sharing() (sources []*backoff.Rule) {
 	for _, r := range c.sources {
 		if r.Limit == 0 {
@@ -142,13 +143,14 @@ func (c *checker) curveOf(r *backoff.Rule) *backoff.Policy {
 	return &c.curve
 }
 
-// fastest returns the least time in which n more restarts of the sources can follow a
-// first one, if at most so many failures in a row restart; 0 means any number. It may
-// return less than that, but not more.
+// fastest returns a lower bound for the time from a first restart by the sources to the
+// n-th restart after it. At most the given number of failures in a row are restarted; if
+// most is 0, any number is.
 //
-// Failures in a row have longer and longer delays, until a long run starts them over. The
-// best way to use long runs is to have equally many failures between them, because then
-// no delay is longer than it must be. So fastest tries every number of long runs.
+// The delay grows with each failure in a row, until a long run starts it over. For a
+// given number of long runs, the time is least if the failures are spread evenly between
+// them, because then no delay is longer than it must be. So fastest tries every number of
+// long runs.
 func (c *checker) fastest(sources []*backoff.Rule, n, most int) time.Duration {
 	delays := c.leastDelays(sources, n)
 	total := make([]time.Duration, n+1) // total[k] is the sum of the first k delays

@@ -11,9 +11,9 @@ import (
 // Max is the highest index or failure count in an annotation.
 const Max = 1<<31 - 1
 
-// Parse returns the number in an annotation and reports whether it is from 0 to Max. n
-// is -1 for text that is not a number or negative, and Max, which is beyond every
-// range, for a larger number.
+// Parse returns the number in an annotation. ok reports whether it is from 0 to Max. For
+// a larger number n is Max, which is no index of any Job. For a negative number, one that
+// exceeds an int64, and text that is not a number, n is -1.
 func Parse(text string) (n int, ok bool) {
 	read, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || read < 0 {

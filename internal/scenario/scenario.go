@@ -57,10 +57,10 @@ func (c Case) Args() (map[string]string, error) {
 	return args, nil
 }
 
-// Run runs the cases of each story whose path matches pattern, in order and in a
-// subtest per story. It calls start for each story; the returned function runs a case
-// and returns its output. With the flag -rewrite, Run writes the output to the file
-// instead of comparing it.
+// Run runs every story whose path matches pattern. Each story is a subtest, which runs
+// the cases in order: it calls start once, and then the returned function with each case,
+// for its output. With the flag -rewrite, Run writes the outputs to the story's file
+// instead of comparing them.
 func Run(t *testing.T, pattern string, start func(t *testing.T) func(c Case) string) {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)

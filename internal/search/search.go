@@ -129,7 +129,8 @@ type worker struct {
 // part is the number of states that a worker takes at a time.
 const part = 256
 
-// expand expands the states of a level and returns the next level.
+// expand visits the steps from every state of a level, which holds the states of one
+// depth. It returns the next level, which holds the states not visited before.
 func (r *run) expand(ctx context.Context, level packed) (next packed) {
 	r.depth++
 	var wait sync.WaitGroup

@@ -165,8 +165,8 @@ func (s *set) endless() (nearest entry, loop int, found bool) {
 	return nearest, len(seen), true
 }
 
-// markFrom follows the calm steps from e to a marked state, and marks the states passed
-// like it.
+// markFrom returns the mark of e. It follows the calm steps until they reach a marked
+// state, run in a circle or stop, and gives all states on the way the same mark.
 func (s *set) markFrom(e *entry, path *[]*entry) mark {
 	passed := (*path)[:0]
 	for e.mark == unmarked && e.calm != 0 {

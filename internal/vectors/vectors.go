@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// File is a file of cases and the importing package's kinds.
+// File names a JSON file of recorded cases, and defines how the importing package runs
+// each kind of case in it.
 type File struct {
 	Name  string          // without .json
 	Kinds map[string]Kind // by the cases' kind, or "" for cases without one
@@ -154,7 +155,8 @@ func (r *report) fail(id, format string, args ...any) {
 	r.failures[id] = append(r.failures[id], fmt.Sprintf(format, args...))
 }
 
-// check runs the cases and compares.
+// check runs the cases of this package's kinds, and compares each outcome with the wanted
+// one.
 func (f File) check(cases []*Case) *report {
 	r := &report{
 		file: f.Name, cases: len(cases),
@@ -237,5 +239,6 @@ func (f File) outcomes(c *Case) (got, want any, err error) {
 	return got, want, err
 }
 
-// IsError compares only whether an error occurred. Texts of errors differ.
+// IsError reduces a wanted outcome to whether it is an error, because our texts of errors
+// differ from Kubernetes'. It is a function for Kind.Normal.
 func IsError(_ *Case, want any) (any, error) { return want != nil && want != false, nil }

@@ -53,7 +53,8 @@ func New(job *batch.Job) *Cluster {
 	}
 }
 
-// Plan returns the plan for the caller's view.
+// Plan returns the Engine's plan for [Cluster.Input], which is the cluster as the caller
+// sees it under the Faults.
 func (c *Cluster) Plan() (jobpolicy.Plan, error) {
 	plan, err := c.Engine.Plan(c.Input())
 	c.RequeueAfter = plan.RequeueAfter

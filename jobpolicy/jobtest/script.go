@@ -19,7 +19,9 @@ type End struct {
 	Evict    bool          // evict the pod just before
 }
 
-// mostTurns limits Run.
+// mostTurns is the number of turns after which Run fails, because a Job may never finish.
+// A turn carries out a plan, starts new pods and ends deleted ones. If nothing changed,
+// it advances the clock.
 const mostTurns = 10_000
 
 // Run runs the Job in virtual time until it has finished or waits for nothing more.

@@ -364,9 +364,10 @@ func (c *checker) unknownConditions(i int) {
 	}
 }
 
-// drain reports FailJob rules that a disruption can trigger. On Linux a drained node or a
-// preemption ends containers with 137 or 143, so such a rule needs one for the
-// disruption before it (KEP-3329, "Story 3").
+// drain reports rule i if it is a FailJob rule that a disruption can trigger. On Linux, a
+// drained node or a preemption ends containers with exit code 137 or 143. If a FailJob
+// rule matches one of these codes, a rule for the condition DisruptionTarget must come
+// before it (KEP-3329, "Story 3").
 func (c *checker) drain(i int) {
 	rules := rulesOf(&c.spec)
 	rule := &rules[i]

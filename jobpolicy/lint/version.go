@@ -110,7 +110,8 @@ var features = []feature{
 		used:   inRules("name", func(r *batch.PodFailurePolicyRule) bool { return r.Name != "" })},
 }
 
-// behaviour is something that some versions do with a Job, beside dropping fields.
+// behaviour is something that some versions of Kubernetes do with a Job, other than
+// dropping its fields.
 type behaviour struct {
 	in       span
 	kind     Kind

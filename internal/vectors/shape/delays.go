@@ -2,7 +2,8 @@ package shape
 
 import "time"
 
-// Delays is the input of a case of restart delays.
+// Delays is the input of a case in restartdelay.json: the settings of a curve, and the
+// lengths of the runs or attempts that failed.
 type Delays struct {
 	BaseMS  int64   `json:"base_ms"`
 	MaxMS   int64   `json:"max_ms"`

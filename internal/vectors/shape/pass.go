@@ -75,7 +75,7 @@ func (v *Pass) ExpectationsPending() bool {
 	return v.Expectations != nil && v.Expectations.Creates+v.Expectations.Deletes > 0
 }
 
-// PassResult is the result of a pass.
+// PassResult is what one pass of a Job controller did to the Job and its pods.
 type PassResult struct {
 	Created      []map[string]string // annotations of the created pods
 	Deletes      int
@@ -158,8 +158,8 @@ func (v *JobStatus) Batch(now time.Time) batch.JobStatus {
 	return s
 }
 
-// StatusOutcome returns a status in the form of a wanted outcome, with times in
-// milliseconds relative to now.
+// StatusOutcome returns a status in the form in which the vector files record the wanted
+// one, with times in milliseconds relative to now.
 func StatusOutcome(s *batch.JobStatus, now time.Time) map[string]any {
 	ms := func(t time.Time) any {
 		if t.IsZero() {

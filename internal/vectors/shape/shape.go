@@ -39,7 +39,8 @@ func (v *Time) At(now time.Time) time.Time {
 	return now.Add(time.Duration(*v.rel) * time.Millisecond)
 }
 
-// Text returns a time as in wanted outcomes, with null for the zero time.
+// Text returns a time in the form of the vector files' wanted outcomes: RFC 3339 in UTC,
+// or nil for the zero time.
 func Text(t time.Time) any {
 	if t.IsZero() {
 		return nil
