@@ -1,7 +1,5 @@
 package indexset
 
-import "slices"
-
 // String returns the canonical text of s, which is empty for the empty set.
 func (s Set) String() string {
 	text, _ := s.AppendText(nil) // never fails
@@ -14,7 +12,11 @@ func (s Set) AppendText(b []byte) ([]byte, error) {
 	if s.list == nil {
 		return b, nil
 	}
-	text := slices.Grow(b, s.longestText())
+	text := b
+	if most := len(b) + s.longestText(); cap(b) < most {
+		text = make([]byte, most)
+		copy(text, b)
+	}
 	text = text[:cap(text)]
 	at := len(b)
 	digits, limit := 1, uint32(10) // of the number to write, which is below limit
