@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/restartkit/restart/pleg/internal/queue"
@@ -275,7 +276,8 @@ func (g *Generator[K, S]) lookUsed(r *record[K], seen []Container, present bool,
 	behind, never := r.behind(f.began, &g.dead)
 	g.stats.UnseenContainers += uint64(never)
 	failed := g.sched.succeeded(r.key, !behind)
-	sync := len(steps) == 0 && (present != r.cached || failed && present)
+	silent := !slices.ContainsFunc(steps, func(s step[K]) bool { return s.event != "" })
+	sync := silent && (present != r.cached || failed && present)
 	if r.sync > 0 {
 		sync = true
 		if r.sync < f.began {

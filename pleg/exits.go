@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -231,18 +232,32 @@ func (r *ExitReader[K]) Position() ExitPosition[K] {
 // To learn the exit even after a crash, create the container, call Expect, save the
 // Position and then start the container. Do so in the goroutine that handles the exits,
 // so that the Position skips no exit. Expect is a no-op if the container's exit is
-// pending or was yielded.
+// pending or was yielded, and for the zero key, which names no pod.
 func (r *ExitReader[K]) Expect(pod K, c Container) {
+	var none K
+	if pod == none {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.expect(pod, c)
 }
 
-// Close ends the subscription. Pending exits can still be read.
+// Close ends the subscription. Pending exits can still be read. A Position taken later is
+// that of Close, less the exits read since: a reader resumed from it yields everything
+// that happened in between. Expect is a no-op after Close.
 func (r *ExitReader[K]) Close() {
 	r.once.Do(func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
+		last := r.position()
+		r.position = func() ExitPosition[K] {
+			p := last
+			p.Pods = slices.Clone(last.Pods)
+			p.Due, p.Lost = slices.Clone(r.log.due), r.log.lost
+			return p
+		}
+		r.expect = func(K, Container) {}
 		r.drop()
 		close(r.closed)
 	})

@@ -121,6 +121,33 @@ func TestPositionBeforeFirstLookKeepsResumedOne(t *testing.T) {
 	})
 }
 
+// A Position taken after Close has what Close left open, and what happened since.
+func TestPositionAfterClose(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		w.up("pending")
+		w.up("later")
+		w.start()
+		w.pass(5 * time.Second)
+		r, exits := w.follow(pleg.ExitOptions[string]{})
+		w.rt.ExitCode("p", "pending", 1)
+		w.pass(5 * time.Second)
+		r.Close()
+		r.Expect("p", pleg.Container{ID: "never"})
+		w.rt.ExitCode("p", "later", 2)
+		w.rt.Remove("p", "later")
+		w.pass(5 * time.Second)
+		before := stored(t, r.Position())
+		equal(t, "exits after Close", exits(), "pending:shown 1")
+		after := stored(t, r.Position())
+		_, exits = w.follow(pleg.ExitOptions[string]{Resume: before})
+		w.pass(5 * time.Second)
+		equal(t, "exits from before", exits(), "pending:shown 1 later:inferred")
+		_, exits = w.follow(pleg.ExitOptions[string]{Resume: after})
+		w.pass(5 * time.Second)
+		equal(t, "exits from after", exits(), "later:inferred")
+	})
+}
+
 // A container with an empty id is like any other.
 func TestPositionWithEmptyContainerID(t *testing.T) {
 	setup{}.run(t, func(w *world) {

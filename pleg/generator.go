@@ -127,8 +127,8 @@ func (g *Generator[K, S]) clock() time.Time {
 	return g.now
 }
 
-// RequestRelist requests a look at one pod. Requests for a pod are merged until the look
-// begins. Outside Run they wait for the next Run or Relist.
+// RequestRelist requests a look at one pod or, for the zero key, a full list. Requests for a
+// pod are merged until the look begins. Outside Run they wait for the next Run or Relist.
 func (g *Generator[K, S]) RequestRelist(pod K) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -139,8 +139,12 @@ func (g *Generator[K, S]) RequestRelist(pod K) {
 // RequestSync makes the next successful look at the pod end with a PodSync, after its
 // other events and even if the pod is gone. Several requests may share one PodSync. The
 // next full list looks at the pod, changed or not. While a stream is relied upon,
-// RequestSync also requests an earlier look.
+// RequestSync also requests an earlier look. It is a no-op for the zero key.
 func (g *Generator[K, S]) RequestSync(pod K) {
+	var none K
+	if pod == none {
+		return
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r := g.record(pod)

@@ -322,6 +322,62 @@ func TestPanicInMergeLeavesNoLock(t *testing.T) {
 	})
 }
 
+// A Merge that panics for several pods at once keeps neither a lock nor the Generator.
+func TestPanicsInMergeLeaveNoLock(t *testing.T) {
+	bad := false
+	merge := func(old, new *plegtest.Status) *plegtest.Status {
+		if bad {
+			panic("merge")
+		}
+		return new
+	}
+	setup{cache: statuscache.Options[*plegtest.Status]{Merge: merge}}.run(t, func(w *world) {
+		for _, pod := range []string{"p", "q", "r"} {
+			w.rt.Create(pod, pod)
+			w.rt.Start(pod, pod)
+		}
+		w.relist()
+		for _, pod := range []string{"p", "q", "r"} {
+			w.rt.Exit(pod, pod)
+		}
+		bad = true
+		func() {
+			defer func() { equal(t, "recovered", recover(), any("merge")) }()
+			_ = w.gen.Relist(w.ctx)
+		}()
+		bad = false
+		w.pass(time.Second)
+		w.relist()
+		w.shows("p:exited")
+	})
+}
+
+// The zero key names no pod, wherever it comes from.
+func TestZeroKeyIsNoPod(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		rt := &scene{recorder: w.rt}
+		rt.pod = func(id string) (pleg.Pod[string], *plegtest.Status, error) {
+			if id == "" {
+				t.Error("Pod was asked about the zero key")
+			}
+			return w.rt.Pod(w.ctx, id)
+		}
+		w.replace(rt, false)
+		w.up("a")
+		r, _ := w.follow(pleg.ExitOptions[string]{})
+		w.start()
+		r.Expect("", pleg.Container{ID: "x"})
+		w.gen.RequestSync("")
+		w.gen.RequestRelist("")
+		ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
+		defer cancel()
+		_, _ = w.cache.GetNewerThan(ctx, "", time.Now().Add(time.Second))
+		w.pass(20 * time.Second)
+		place := stored(t, r.Position())
+		w.follow(pleg.ExitOptions[string]{Resume: place})
+	})
+}
+
 // A look that ignores its deadline fails at the deadline all the same. It keeps its place
 // among the calls, and its answer counts if it ever comes.
 func TestDeafLookFailsAtItsDeadline(t *testing.T) {

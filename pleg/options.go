@@ -49,6 +49,9 @@ func (o GeneratorOptions[K]) validate() error {
 			errs.Add(field.Invalid, f.name, *f.value, fmt.Sprintf("must be >= 0 (0 means %v)", f.fallback))
 		}
 	}
+	set := o.withDefaults()
+	errs.Check(o.RelistThreshold <= 0 || set.RelistThreshold >= set.RelistPeriod, "RelistThreshold", o.RelistThreshold, fmt.Sprintf(">= the RelistPeriod, %v", set.RelistPeriod))
+	errs.Check(o.EventedThreshold <= 0 || set.EventedThreshold >= set.EventedPeriod, "EventedThreshold", o.EventedThreshold, fmt.Sprintf(">= the EventedPeriod, %v", set.EventedPeriod))
 	if o.MaxConcurrent < 0 {
 		errs.Add(field.Invalid, "MaxConcurrent", o.MaxConcurrent, "must be >= 0 (0 means 4)")
 	}

@@ -89,12 +89,11 @@ func (g *Generator[K, S]) ask(ctx context.Context, running bool, done <-chan err
 	}
 	inner, cancel := context.WithCancel(ctx)
 	a := &asker[K, S]{g: g, running: running, stop: inner.Done(), inFlight: map[tick]*call[K]{}, answers: make(chan answer[K, S]), streams: make(chan streamEnd)}
-	defer func() {
-		cancel()
-		a.drain()
-		g.abandon()
-		<-g.asking
-	}()
+	// Each of these runs even if one before it panics, as a Merge of the caller's may.
+	defer func() { <-g.asking }()
+	defer g.abandon()
+	defer a.drain()
+	defer cancel()
 	timer := g.writer.Clock().NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -185,7 +184,12 @@ func (a *asker[K, S]) plan() (p plan[K]) {
 	}
 	if a.running {
 		overdue, next, waiting := g.writer.Overdue(p.now, g.o.WaitLimit)
+		var none K
 		for _, key := range overdue {
+			if key == none { // no pod, so only a full list can answer
+				g.sched.wanted = true
+				continue
+			}
 			g.record(key)
 			g.sched.want(key, true)
 		}
@@ -299,6 +303,10 @@ func (a *asker[K, S]) drain() {
 	go func() {
 		a.working.Wait()
 		close(a.answers)
+	}()
+	defer func() {
+		for range a.answers { // after a panic below, lets the other calls end
+		}
 	}()
 	for x := range a.answers {
 		if x.panicked == nil && (x.err == nil || errors.Is(x.err, ErrNotFound)) {
