@@ -229,6 +229,12 @@ func (g *Generator[K, S]) listed(r *record[K], seen []Container, ended tick, now
 	case look, failing && l.explicit:
 		r.wake()
 		g.sched.need(r.key)
+		if !r.cached && g.sched.isLate(r.key) { // the list waits for no look, so the pod holds an error
+			var none S
+			if g.writer.SetInOrder(r.key, none, g.lateError(r.key), l.start) {
+				g.setCached(r, true)
+			}
+		}
 	case len(r.pod.named) == 0:
 		g.sched.dropRepeat(r.key)
 	}
@@ -351,7 +357,12 @@ func (g *Generator[K, S]) lookLate(key K, now time.Time) {
 	r := g.record(key)
 	defer g.count(r)
 	var none S
-	g.lookFailed(r, none, fmt.Errorf("pleg: Pod(%v): no answer within %v: %w", key, g.o.PodTimeout, context.DeadlineExceeded), f, now)
+	g.lookFailed(r, none, g.lateError(key), f, now)
+}
+
+// lateError is the error of a look whose deadline has passed.
+func (g *Generator[K, S]) lateError(key K) error {
+	return fmt.Errorf("pleg: Pod(%v): no answer within %v: %w", key, g.o.PodTimeout, context.DeadlineExceeded)
 }
 
 // finishList ends the full list in progress.

@@ -2,6 +2,7 @@ package pleg_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -159,4 +160,42 @@ func (l *lateAnswers) Pod(ctx context.Context, id string) (pleg.Pod[string], *pl
 		ctx = context.WithoutCancel(ctx)
 	}
 	return l.recorder.Pod(ctx, id)
+}
+
+// A runtime like CRI, whose lists have no exits. If the looks fail at first, an exit that
+// came after the reader was made, but before the first list, is yielded once a look tells.
+func TestExitBeforeTheFirstListWhileLooksFail(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		failing := true
+		rt := &scene{recorder: w.rt}
+		rt.pods = func() ([]pleg.Pod[string], error) {
+			pods, err := w.rt.Pods(w.ctx)
+			for i := range pods {
+				for k := range pods[i].Containers {
+					pods[i].Containers[k].Exit = nil
+				}
+			}
+			return pods, err
+		}
+		rt.pod = func(id string) (pleg.Pod[string], *plegtest.Status, error) {
+			if failing {
+				return pleg.Pod[string]{}, nil, errors.New("not yet")
+			}
+			return w.rt.Pod(w.ctx, id)
+		}
+		w.replace(rt, false)
+		w.up("old")
+		w.rt.ExitCode("p", "old", 1)
+		w.pass(time.Minute)
+		_, exits := w.follow(pleg.ExitOptions[string]{})
+		w.pass(time.Minute)
+		w.up("new")
+		w.rt.ExitCode("p", "new", 2)
+		w.start()
+		w.pass(20 * time.Second)
+		equal(t, "exits while looks fail", exits(), "")
+		failing = false
+		w.pass(time.Minute)
+		equal(t, "exits", exits(), "new:shown 2")
+	})
 }

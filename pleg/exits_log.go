@@ -38,6 +38,9 @@ func (l *exitLog[K]) take(e end[K], limit int) {
 		return
 	}
 	_, expected := l.expects[c]
+	if e.open && !expected && e.at <= l.baseline {
+		return // the details will tell whether it is past
+	}
 	delete(l.expects, c)
 	if !expected && !e.seen {
 		return // for a reader that expects it

@@ -408,3 +408,37 @@ func TestDeafLookFailsAtItsDeadline(t *testing.T) {
 		w.shows("a:running")
 	})
 }
+
+// A pod that an event named, and whose look never ends, holds an error as soon as a full
+// list shows it. It is not reported as absent.
+func TestDeafLookAtAPodBeforeItsFirstList(t *testing.T) {
+	setup{stream: true}.run(t, func(w *world) {
+		hold := make(chan struct{})
+		rt := &scene{recorder: w.rt}
+		shown := false
+		rt.pods = func() ([]pleg.Pod[string], error) {
+			if !shown {
+				return nil, nil
+			}
+			return w.rt.Pods(w.ctx)
+		}
+		rt.pod = func(id string) (pleg.Pod[string], *plegtest.Status, error) {
+			<-hold
+			return w.rt.Pod(context.Background(), id)
+		}
+		w.replace(rt, false)
+		w.start()
+		w.pass(5 * time.Second)
+		w.up("a")
+		w.gen.RequestRelist("p")
+		w.pass(15 * time.Second) // the look is late
+		shown = true
+		w.relist()
+		if e := w.cache.Get("p"); !e.Present || !errors.Is(e.Err, context.DeadlineExceeded) {
+			t.Errorf("%+v", e)
+		}
+		close(hold)
+		w.pass(time.Second)
+		w.shows("a:running")
+	})
+}

@@ -108,6 +108,7 @@ type end[K comparable] struct {
 	exit Exit[K]
 	seen bool // an answer has shown the container
 	at   tick // when the first answer that shows the end ended
+	open bool // the end comes once more, perhaps with details
 }
 
 // wake ends the quiet of p.
@@ -285,11 +286,15 @@ func (p *pod[K]) look(seen []Container, began, ended tick, dead *graveyard[K]) (
 }
 
 // report returns the ends that full lists have shown, for a pod whose looks fail. Their
-// events come with the next look.
+// events come with the next look, and so do the ends without details once more, because
+// only the details may tell a reader whether an end came before it.
 func (p *pod[K]) report() (steps []step[K]) {
 	for _, c := range p.containers {
 		if c.is == exited && !c.endReported {
-			steps = append(steps, step[K]{container: c.id, end: p.end(c)})
+			e := p.end(c)
+			e.open = e.exit.Details.Finished.IsZero()
+			c.endReported = !e.open
+			steps = append(steps, step[K]{container: c.id, end: e})
 		}
 	}
 	return sorted(steps)

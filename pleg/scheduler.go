@@ -263,6 +263,13 @@ func (s *scheduler[K]) lateLook(key K) flight {
 	return *w.flight
 }
 
+// isLate reports whether the deadline of the look at a pod has passed, and it still has not
+// ended.
+func (s *scheduler[K]) isLate(key K) bool {
+	w := s.pods[key]
+	return w != nil && w.flight != nil && w.flight.late
+}
+
 // succeeded ends the backoff of a pod, and reports whether it had one.
 func (s *scheduler[K]) succeeded(key K, complete bool) (failed bool) {
 	w := s.pods[key]
