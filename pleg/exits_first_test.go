@@ -3,6 +3,7 @@ package pleg_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -166,7 +167,8 @@ func (l *lateAnswers) Pod(ctx context.Context, id string) (pleg.Pod[string], *pl
 // came after the reader was made, but before the first list, is yielded once a look tells.
 func TestExitBeforeTheFirstListWhileLooksFail(t *testing.T) {
 	setup{}.run(t, func(w *world) {
-		failing := true
+		var failing atomic.Bool
+		failing.Store(true)
 		rt := &scene{recorder: w.rt}
 		rt.pods = func() ([]pleg.Pod[string], error) {
 			pods, err := w.rt.Pods(w.ctx)
@@ -178,7 +180,7 @@ func TestExitBeforeTheFirstListWhileLooksFail(t *testing.T) {
 			return pods, err
 		}
 		rt.pod = func(id string) (pleg.Pod[string], *plegtest.Status, error) {
-			if failing {
+			if failing.Load() {
 				return pleg.Pod[string]{}, nil, errors.New("not yet")
 			}
 			return w.rt.Pod(w.ctx, id)
@@ -194,7 +196,7 @@ func TestExitBeforeTheFirstListWhileLooksFail(t *testing.T) {
 		w.start()
 		w.pass(20 * time.Second)
 		equal(t, "exits while looks fail", exits(), "")
-		failing = false
+		failing.Store(false)
 		w.pass(time.Minute)
 		equal(t, "exits", exits(), "new:shown 2")
 	})

@@ -415,9 +415,9 @@ func TestDeafLookAtAPodBeforeItsFirstList(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		hold := make(chan struct{})
 		rt := &scene{recorder: w.rt}
-		shown := false
+		var shown atomic.Bool
 		rt.pods = func() ([]pleg.Pod[string], error) {
-			if !shown {
+			if !shown.Load() {
 				return nil, nil
 			}
 			return w.rt.Pods(w.ctx)
@@ -432,7 +432,7 @@ func TestDeafLookAtAPodBeforeItsFirstList(t *testing.T) {
 		w.up("a")
 		w.gen.RequestRelist("p")
 		w.pass(15 * time.Second) // the look is late
-		shown = true
+		shown.Store(true)
 		w.relist()
 		if e := w.cache.Get("p"); !e.Present || !errors.Is(e.Err, context.DeadlineExceeded) {
 			t.Errorf("%+v", e)
