@@ -115,7 +115,9 @@ type ExitPolicy struct {
 	Delay *Policy `json:"delay,omitempty"`
 	// Limit is the number of restarts within Window before GiveUp; 0 means no limit.
 	Limit int `json:"limit,omitempty"`
-	// Window is the period of Limit; 0 means since the counts last started over.
+	// Window is the period of Limit; 0 means since the counts last started over, as they do
+	// after a run longer than ResetAfter. With Forever, every restart counts until the limit
+	// is reached.
 	Window time.Duration `json:"window,omitempty"`
 	// Retries is the number of restarts in a row, with no run between them longer than
 	// ResetAfter, before GiveUp; 0 means no limit. With 3, the fourth failure gives up.

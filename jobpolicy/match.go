@@ -44,7 +44,8 @@ func MatchPod(p *batch.PodFailurePolicy, pod *batch.Pod) Match {
 }
 
 // MatchExit is MatchPod for schedulers without pods. It takes a single container's name
-// and exit code. Rules on conditions never match, nor does exit code 0.
+// and exit code. Rules on conditions never match, nor does exit code 0. A pod failure
+// policy has no rules on reasons such as OOMKilled; those of package backoff do.
 func MatchExit(p *batch.PodFailurePolicy, container string, code int32) Match {
 	if p == nil {
 		return noMatch

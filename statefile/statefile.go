@@ -67,9 +67,11 @@ func Save(path string, state any) error {
 	return nil
 }
 
-// Load decodes the JSON file at path into state, which is a pointer, and reports whether
-// the file exists. An error wrapping a *fs.PathError means that the file could not be read,
-// and any other that its content is damaged. state may be half filled after an error.
+// Load decodes the JSON file at path into state, which is a pointer. found is true if the
+// file was read and decoded. Check err first: after an error found is false, although the
+// file exists, and state may be half filled. An error wrapping a *fs.PathError means that
+// the file could not be read, and any other that its content is damaged or that state
+// cannot hold it.
 func Load(path string, state any) (found bool, err error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -18,7 +18,8 @@ type WorstCaseResult struct {
 	Runs int
 
 	// Unbounded is set if a rule ignores failures of the Job's own programs, so that
-	// replacements never end. Runs is then the largest int.
+	// only activeDeadlineSeconds ends the replacements, if it is set. Runs is then the
+	// largest int. To warn that nothing ends a Job, look for KindEndless.
 	Unbounded bool
 
 	// IgnoresDisruptions is set if a rule ignores disruptions, such as a drained node.
