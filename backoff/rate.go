@@ -99,14 +99,14 @@ func (r *rate) cancel(now time.Time, slot time.Duration) {
 // pass advances the steady time to a reading of the clock and uses up the slots until
 // then.
 //
-// A reading less than a second before the latest one comes from a caller that read the
-// clock earlier and got the lock later; it changes nothing. If the clock is set back, steady
+// Monotonic readings go back only if a caller read the clock before another one and got the
+// lock after it; such a reading changes nothing. If a clock without them is set back, steady
 // time goes on from where it was. If it is set ahead by more than a day, steady time goes on
 // for a day, or until the last slot has passed and the bucket is full. So it does not
 // overflow, however often the clock is set.
 func (r *rate) pass(now time.Time) time.Duration {
 	ahead := now.Sub(r.wall)
-	if ahead > 0 || ahead < -time.Second {
+	if monotonic := now != now.Round(0); ahead > 0 || !monotonic {
 		r.wall = now
 	}
 	ahead = max(ahead, 0)

@@ -119,10 +119,11 @@ func TestRateUnderAClockThatIsSetBack(t *testing.T) {
 
 // Callers that read the clock before others and get the lock after them gain nothing.
 func TestRateWithReadingsOutOfOrder(t *testing.T) {
-	r := newRate(1000, 1, t0)
+	base := NewSystemClock().Now() // with a monotonic reading
+	r := newRate(1000, 1, base)
 	const n = 1000
 	for i := range n {
-		now := t0.Add(time.Duration(i)*time.Microsecond - time.Duration(i%2)*100*time.Microsecond)
+		now := base.Add(time.Duration(i)*time.Microsecond - time.Duration(i%2)*100*time.Microsecond)
 		r.book(now, 0)
 	}
 	if last := r.booked[len(r.booked)-1]; last != (n-1)*time.Millisecond {

@@ -230,8 +230,8 @@ func (r *Restarter[K]) canStart(x *entry, now time.Time) (ok bool, wait time.Dur
 		r.book(x, now)
 	}
 	ok, wait = x.canStart(time.Duration(r.bound.Load()), now)
-	if wait != Forever && x.isBooked {
-		wait = max(wait, r.rate.until(now, x.slot))
+	if wait != Forever && x.isBooked { // the slot includes the wait, and no clock moves it
+		wait = r.rate.until(now, x.slot)
 		ok = wait == 0
 	}
 	return ok, wait
