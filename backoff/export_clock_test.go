@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What tests from inside and outside share, and what those from inside need besides.
+// Helpers of tests from inside and outside, and those for tests from inside alone.
 
 const second = time.Second
 

@@ -86,7 +86,7 @@ func TestSlotsKeepToTheRate(t *testing.T) {
 	})
 }
 
-// A bucket starts full, refills, and forgets what has passed.
+// A bucket starts full, refills, and forgets the slots that have passed.
 func TestRateGivesTheFirstFreeSlot(t *testing.T) {
 	r := newRate(2, 3, t0)
 	var got []time.Duration

@@ -42,7 +42,7 @@ type Restarter[K comparable] struct {
 	bound   atomic.Int64 // longest wait of all policies so far
 }
 
-// entry is what a Restarter knows about a key. Its State is not shared.
+// entry is the memory of a Restarter about a key. Its State is not shared.
 type entry struct {
 	State
 	keep      time.Duration // GC keeps the key this long after its last event

@@ -42,7 +42,7 @@ type RetryOptions struct {
 	Rand func() float64
 }
 
-// defaultMaxRetryAfter is what a MaxRetryAfter of 0 means.
+// defaultMaxRetryAfter is the meaning of a MaxRetryAfter of 0.
 const defaultMaxRetryAfter = time.Hour
 
 // Retry calls f until it returns nil. After the n-th failure it waits for p.Delay(n),

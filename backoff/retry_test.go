@@ -53,7 +53,7 @@ func (s *script) call(context.Context) error {
 	return err
 }
 
-// retryEnd is what a Retry is expected to do.
+// retryEnd is the expected end of a Retry.
 type retryEnd struct {
 	Begins  []time.Duration    // when each call begins
 	End     time.Duration      // when Retry returns
@@ -196,7 +196,7 @@ func TestRetryAgreesWithModel(t *testing.T) {
 	})
 }
 
-// The text and the field Limit name what ended a Retry.
+// The text and the field Limit name the limit that ended a Retry.
 func TestRetryErrorSaysWhy(t *testing.T) {
 	p := backoff.Policy{Initial: second, Max: second}
 	fail := func(context.Context) error { return errBusy }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	// What the programs use: no result of the test is kept when these change.
+	// The packages of the programs: no result of the test is kept when these change.
 	_ "github.com/restartkit/restart/backoff"
 	_ "github.com/restartkit/restart/indexset"
 	_ "github.com/restartkit/restart/jobpolicy"
@@ -25,7 +25,7 @@ var (
 	ended     = regexp.MustCompile(`(?s)<begin (\w+)>\n(.*?)\n<end \w+>`)
 )
 
-// The programs in README.md are those of examples/, with what they print below them.
+// The programs in README.md are those of examples/, with their output below them.
 func TestReadmeProgramsPrintWhatStandsBelow(t *testing.T) {
 	t.Chdir("..")
 	outputs := map[string]string{} // by program
@@ -60,7 +60,7 @@ func TestReadmeShowsTheSupervisor(t *testing.T) {
 	}
 }
 
-// Every example prints what its comment says.
+// Every example prints the output in its comment.
 //
 // A single test program runs all of them, each in a synctest bubble. There no wait takes
 // time, a program that waits forever is a deadlock at once, and the clock is as coarse as
@@ -94,7 +94,7 @@ func shownOutput(comment string) string {
 	return strings.TrimSpace(shown.String())
 }
 
-// runPrograms calls Main of packages with these sources, and returns what each prints.
+// runPrograms calls Main of packages with these sources, and returns the output of each.
 //
 // The packages and their test are files of an overlay: the go command takes them for
 // files in a folder of this module, which does not exist.

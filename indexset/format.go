@@ -1,6 +1,6 @@
 package indexset
 
-// String returns the canonical text of s, which is empty for the empty set.
+// String returns the canonical text of s, empty for the empty set.
 func (s Set) String() string {
 	text, _ := s.AppendText(nil) // never fails
 	return string(text)
@@ -19,7 +19,7 @@ func (s Set) AppendText(b []byte) ([]byte, error) {
 	}
 	text = text[:cap(text)]
 	at := len(b)
-	digits, limit := 1, uint32(10) // of the number to write, which is below limit
+	digits, limit := 1, uint32(10) // of the number to write; limit is above it
 	write := func(n uint32, separator byte) {
 		for n >= limit && digits < 10 {
 			digits, limit = digits+1, limit*10

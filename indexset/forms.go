@@ -7,9 +7,9 @@ import (
 )
 
 // A set has one of two forms, a list of runs or a bitmap. These functions make one and
-// decide which is shorter.
+// decide which form is shorter.
 
-// ofRuns returns the set of runs, which are increasing and do not touch. It may keep the
+// ofRuns returns the set of increasing runs that do not touch. It may keep the
 // slice.
 func ofRuns(runs []run) Set {
 	if len(runs) == 0 {

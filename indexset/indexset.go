@@ -26,7 +26,7 @@ const MaxIndex = 1<<31 - 1
 // A Set is an immutable set of indexes 0..[MaxIndex]. Create one with [Parse], [Of],
 // [FromRange] or a [Builder]. Compare sets with [Set.Equal]. Queries accept any int.
 //
-// A Set takes 8 bytes for each run of consecutive indexes or, if that is less, 8 bytes
+// A Set takes 8 bytes for each run of consecutive indexes or, if less, 8 bytes
 // for every 64 indexes up to the largest. Operations take time in proportion to that
 // size.
 //
@@ -142,7 +142,7 @@ func index(i int) uint32 {
 // The zero value is ready to use. A Builder must not be copied after first use.
 type Builder struct {
 	runs   []run
-	sorted int // the first runs, which are increasing and do not touch
+	sorted int // the first runs, increasing and apart from each other
 }
 
 // Add adds i. It panics if i is outside 0..MaxIndex.
@@ -231,7 +231,7 @@ func (s Set) Max() (i int, ok bool) {
 	return int(s.max()), true
 }
 
-// max returns the largest member of a set that is not empty.
+// max returns the largest member of a non-empty set.
 func (s Set) max() uint32 {
 	if k := len(s.words); k > 0 {
 		return uint32(64*k - 1 - bits.LeadingZeros64(s.words[k-1]))
@@ -293,7 +293,7 @@ func (s Set) eachRun(yield func(run) bool) {
 	}
 }
 
-// AppendAbsent appends the n lowest indexes below limit that are not in s to dst, or all
+// AppendAbsent appends the n lowest indexes below limit missing from s to dst, or all
 // if there are fewer. Such indexes of a Job are the next to run.
 func (s Set) AppendAbsent(dst []int, n, limit int) []int {
 	end := clampLimit(limit)

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// A ParseError describes an item that is not in the text form. Find it by passing
+// A ParseError describes a malformed item. Find it by passing
 // errors.As a pointer to a ParseError.
 type ParseError struct {
 	Offset int    // offset of the item, in bytes
@@ -44,7 +44,7 @@ func newParseError(offset int, item, reason string) *ParseError {
 
 // Parse reads items separated by commas, each an index or a range first-last, in
 // increasing order and without overlap. Empty text is the empty set. Parse accepts
-// clear text that is not minimal, such as 0-1 or 1,2,3; [Set.String] returns the
+// clear but longer text, such as 0-1 or 1,2,3; [Set.String] returns the
 // canonical text.
 //
 // For any other text, Parse returns a [ParseError]. It rejects empty items, blanks,
@@ -153,7 +153,7 @@ type Report struct {
 }
 
 // ParseLenient reads as much as possible of a malformed status field. It merges items
-// that are out of order, repeat or overlap, skips unreadable items, and reports both.
+// out of order, repeated or overlapping, skips unreadable items, and reports both.
 // Like the Job controller, it accepts plus signs, leading zeros, ranges of one index,
 // and items that continue after a second '-'. Unlike it, ParseLenient keeps every
 // readable item, regardless of earlier ones. Use [Set.Clip] to remove indexes that a

@@ -185,7 +185,7 @@ func (v *view) podView(pod *batch.Pod, known known) podView {
 		p.tracking = trackingReleased
 	}
 
-	if finished { // what the status says stands, even if the pod now differs
+	if finished { // the status stands, even if the pod now differs
 		switch {
 		case known.uncountedFailed[id]:
 			phase = batch.PodFailed

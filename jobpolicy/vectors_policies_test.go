@@ -237,7 +237,7 @@ func readIndexesAsSet(text string, completions int) (intervals []vectorInterval)
 	return intervals
 }
 
-// readInterval reads "a" or "a-b"; what follows a second dash is passed over.
+// readInterval reads "a" or "a-b"; text behind a second dash is ignored.
 func readInterval(part string) (first, last int, ok bool) {
 	fields := strings.Split(part, "-")
 	first, err := strconv.Atoi(fields[0])

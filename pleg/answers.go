@@ -42,7 +42,7 @@ func (g *Generator[K, S]) event(e RuntimeEvent[K]) {
 		return
 	}
 	r := g.find(e.Pod)
-	r.event(e, g.tick(), &g.dead)
+	r.event(e, g.tick(), &g.former)
 	g.count(r)
 	g.unheard.Drop(e.Pod)
 }
@@ -94,8 +94,8 @@ func (g *Generator[K, S]) count(r *record[K]) {
 	g.live += len(r.containers) - r.counted
 	g.named += len(r.pod.named) - r.heeded
 	r.counted, r.heeded = len(r.containers), len(r.pod.named)
-	for g.dead.graves.Len() > mostGraves {
-		c, _, _ := g.dead.graves.Take()
+	for g.former.queue.Len() > mostFormer {
+		c, _, _ := g.former.queue.Take()
 		g.readers.forget(c)
 	}
 	if g.sched.forgetIdle(r.key) && !r.cached && r.sync == 0 && r.idle() {
@@ -209,7 +209,7 @@ func joined[K comparable](pods []Pod[K]) []Pod[K] {
 func (g *Generator[K, S]) listed(r *record[K], seen []Container, ended tick, now time.Time) {
 	l := g.sched.list
 	quiet, heard := r.quiet, r.heard > r.answered
-	steps, look, never := r.list(seen, l.began, ended, &g.dead)
+	steps, look, never := r.list(seen, l.began, ended, &g.former)
 	shown := r.mark == ended
 	if quiet && r.quiet && shown == r.cached {
 		return
@@ -266,7 +266,7 @@ func (g *Generator[K, S]) lookAnswered(a answer[K, S], now time.Time) {
 		g.lookDropped(r, seen, old, f, ended, now)
 	case gone && !g.cache.Delete(key, f.start), !gone && !g.writer.SetInOrder(key, a.status, nil, f.start):
 		// Another writer's entry is newer, or the cache is closed.
-		r.show(seen, f.began, ended, &g.dead)
+		r.show(seen, f.began, ended, &g.former)
 		g.sched.fail(key, now)
 	default:
 		g.lookUsed(r, seen, !gone, f, ended, now)
@@ -276,10 +276,10 @@ func (g *Generator[K, S]) lookAnswered(a answer[K, S], now time.Time) {
 	}
 }
 
-// lookUsed handles the containers in a look that is in the cache now.
+// lookUsed handles the containers in a look that the cache has accepted.
 func (g *Generator[K, S]) lookUsed(r *record[K], seen []Container, present bool, f flight, ended tick, now time.Time) {
-	steps, again := r.look(seen, f.began, ended, &g.dead)
-	behind, never := r.behind(f.began, &g.dead)
+	steps, again := r.look(seen, f.began, ended, &g.former)
+	behind, never := r.behind(f.began, &g.former)
 	g.stats.UnseenContainers += uint64(never)
 	failed := g.sched.succeeded(r.key, !behind)
 	silent := !slices.ContainsFunc(steps, func(s step[K]) bool { return s.event != "" })
@@ -305,7 +305,7 @@ func (g *Generator[K, S]) lookUsed(r *record[K], seen []Container, present bool,
 // answer, and asks once more. If the other answer had ended before, the runtime answers
 // with old contents, and a second such look fails.
 func (g *Generator[K, S]) lookDropped(r *record[K], seen []Container, old bool, f flight, ended tick, now time.Time) {
-	r.show(seen, f.began, ended, &g.dead)
+	r.show(seen, f.began, ended, &g.former)
 	if old {
 		g.stats.StaleAnswers++
 		if r.old {
@@ -323,7 +323,7 @@ func (g *Generator[K, S]) lookDropped(r *record[K], seen []Container, old bool, 
 }
 
 // lookFailed handles the error of a look. It is stored if there is reason to believe that
-// the pod exists. What full lists have shown does not wait for more than two failures.
+// the pod exists. The ends in full lists do not wait for more than two failures.
 func (g *Generator[K, S]) lookFailed(r *record[K], status S, err error, f flight, now time.Time) {
 	r.wake()
 	failures := g.sched.fail(r.key, now)

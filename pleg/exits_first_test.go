@@ -77,7 +77,7 @@ func (s *slowLists) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
 }
 
 // Looks at single pods wait for the first list, so that an event during it cannot make a
-// container look new. What ends meanwhile is reported.
+// container look new. Ends in between are reported.
 func TestEventsBeforeTheFirstListWaitForIt(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		s := &script{recorder: w.rt}

@@ -10,7 +10,7 @@ import (
 // mostExits is how many exits a reader may be behind, beyond twice the containers.
 const mostExits = 4096
 
-// An exitLog is the state of one ExitReader: its pending exits, and what decides which
+// An exitLog is the state of one ExitReader: its pending exits, and the facts that decide which
 // ends are exits for it. The owner locks it.
 //
 // A container is in ended from its end on for as long as the Generator remembers it, so

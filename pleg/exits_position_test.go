@@ -121,7 +121,7 @@ func TestPositionBeforeFirstLookKeepsResumedOne(t *testing.T) {
 	})
 }
 
-// A Position taken after Close has what Close left open, and what happened since.
+// A Position taken after Close has everything that Close left open.
 func TestPositionAfterClose(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.up("pending")

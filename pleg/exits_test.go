@@ -48,7 +48,7 @@ func taken(r *pleg.ExitReader[string]) string {
 	return strings.TrimSpace(b.String())
 }
 
-// failing is what a test and a world share.
+// failing is the common part of a test and a world.
 type failing interface {
 	Helper()
 	Errorf(string, ...any)
@@ -272,7 +272,7 @@ func TestExitOfAnEventIsUsedAtLast(t *testing.T) {
 	})
 }
 
-// What a full list shows comes with the next look, or after the second failure.
+// An exit in a full list comes with the next look, or after the second failure.
 func TestFailingLooksHoldBackNoExit(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		rt := &fickle{recorder: w.rt}

@@ -80,7 +80,7 @@ type explorerCall struct {
 }
 
 // A podWorld is a Generator in an explored world, at one moment of one history. It
-// does by hand what an asker does with goroutines.
+// does by hand the work of an asker and its goroutines.
 type podWorld struct {
 	exploration
 	clock.WithTicker
@@ -90,7 +90,7 @@ type podWorld struct {
 	reader *subscriber[string]
 	exits  *ExitReader[string]
 
-	versions  []podVersion // the last is what answers show now
+	versions  []podVersion // the last is the one in answers now
 	finished  [2]time.Time
 	pending   []phaseOf // changes whose events are ahead of the answers
 	calls     []explorerCall
@@ -204,7 +204,7 @@ func (w *podWorld) send(c int, from, to phase) {
 	w.events = append(w.events, e)
 }
 
-// advance does what asker.advance does.
+// advance does the work of asker.advance.
 func (w *podWorld) advance() {
 	a := &asker[string, podView]{g: w.g, running: true}
 	select {

@@ -33,7 +33,7 @@ func (g *Generator[K, S]) valid() error {
 		if r.cached {
 			cached++
 		}
-		if err := r.valid(&g.dead); err != nil {
+		if err := r.valid(&g.former); err != nil {
 			return fmt.Errorf("pod %v: %w", key, err)
 		}
 		if w := g.sched.pods[key]; w == nil && !r.cached && r.sync == 0 && r.idle() {
@@ -67,19 +67,19 @@ func (g *Generator[K, S]) valid() error {
 		return fmt.Errorf("%d looks in flight, counted %d", looking, g.sched.looking)
 	case g.sched.list == nil && open > 0, g.sched.list != nil && open != g.sched.list.open:
 		return fmt.Errorf("a full list waits for %d pods: %+v", open, g.sched.list)
-	case g.dead.graves.Len() > mostGraves:
-		return fmt.Errorf("%d removed containers are remembered", g.dead.graves.Len())
+	case g.former.queue.Len() > mostFormer:
+		return fmt.Errorf("%d removed containers are remembered", g.former.queue.Len())
 	}
 	return nil
 }
 
 // valid checks the numbered invariants of a pod.
-func (p *pod[K]) valid(dead *graveyard[K]) error {
+func (p *pod[K]) valid(former *formerContainers[K]) error {
 	for id, c := range p.containers {
 		switch {
 		case c.reported > c.is:
 			return fmt.Errorf("1: %s is %d and reported as %d", id, c.is, c.reported)
-		case c.is == removed || dead.has(ref[K]{p.key, id}):
+		case c.is == removed || former.has(ref[K]{p.key, id}):
 			return fmt.Errorf("2: %s is removed and has a record", id)
 		case p.quiet && c.reported != c.is:
 			return fmt.Errorf("3: %s is %d and reported as %d in a quiet pod", id, c.is, c.reported)

@@ -18,10 +18,10 @@ import (
 // every five minutes, and looks at single pods when an event or a waiting reader asks
 // for it (KEP-3386).
 //
-// An event only says when to look. What is, only the runtime's answers say, each as of
+// An event only asks for a look. Only answers of the runtime change the state, each as of
 // the moment before its question. A container missing from a full list has ended once a
 // later look at its pod agrees, because a runtime that restarts may answer with an empty
-// list. A look that does not show what an event named is repeated.
+// list. A look that does not show the claim of an event is repeated.
 //
 // It promises that
 //
@@ -55,7 +55,7 @@ type Generator[K comparable, S any] struct {
 	cached  int          // records that are in the cache
 	live    int          // containers in records
 	named   int          // containers in records that only events have named
-	dead    graveyard[K]
+	former  formerContainers[K]
 	unheard queue.Queue[K, unheard]
 
 	sched    *scheduler[K]
@@ -66,7 +66,7 @@ type Generator[K comparable, S any] struct {
 	stats    Stats
 }
 
-// A record is a pod with what the Generator has to do about it.
+// A record is a pod with the work of the Generator on it.
 type record[K comparable] struct {
 	pod[K]
 	mark    tick // the last full list that showed it
@@ -232,7 +232,7 @@ func (g *Generator[K, S]) Stats() Stats {
 	s.Streaming = g.relying
 	s.MergedEvents += g.readers.merged
 	s.Pods, s.Containers = g.cached, g.live
-	s.Retained = g.pods.Len() - g.cached + g.named + g.dead.graves.Len() + g.readers.retained()
+	s.Retained = g.pods.Len() - g.cached + g.named + g.former.queue.Len() + g.readers.retained()
 	g.mu.Unlock()
 	refused := g.writer.Counts()
 	s.StaleAnswers += refused.Stale + refused.Skewed

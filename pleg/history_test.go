@@ -516,7 +516,7 @@ func (h *history) wait() {
 	synctest.Wait()
 }
 
-// check checks what holds at any moment.
+// check checks the invariants of any moment.
 func (h *history) check() {
 	synctest.Wait()
 	h.mu.Lock()
@@ -536,10 +536,10 @@ func (h *history) check() {
 	}
 }
 
-// settle ends the faults and checks what must then become true.
+// settle ends the faults and checks the promises about a quiet runtime.
 func (h *history) settle(t *testing.T) {
 	h.rt.SetFaults(plegtest.Faults{})
-	time.Sleep(60 * time.Second) // what hangs is cancelled, backoffs are over, streams are back
+	time.Sleep(60 * time.Second) // hanging calls are cancelled, backoffs are over, streams are back
 	h.change()
 	if err := h.gen.Relist(h.ctx); err != nil {
 		h.fail("a Relist of a live runtime: %v", err)

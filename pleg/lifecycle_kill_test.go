@@ -93,7 +93,7 @@ type lifecycle struct {
 	quiet  bool               // nothing happens to containers, and there are no kills
 	left   int                // steps until the kill; 0 if none is planned
 	dead   bool               // the program is killed
-	kill   context.CancelFunc // ends what the program has started
+	kill   context.CancelFunc // ends everything that the program has started
 }
 
 // podRuns is the truth about the runs in one pod.

@@ -26,7 +26,7 @@ func NewModel(made time.Time) *Model {
 }
 
 // Copy returns the model of a reader that continues from a position taken now. It judges
-// anew what only a list without times has judged.
+// anew the ends that only a list without times has judged.
 func (m *Model) Copy() *Model {
 	n := &Model{
 		made: m.made, Full: m.Full, owed: maps.Clone(m.owed), past: maps.Clone(m.past), perhaps: maps.Clone(m.perhaps),
@@ -39,7 +39,7 @@ func (m *Model) Copy() *Model {
 	return n
 }
 
-// Begin takes what the program's earlier answers have shown when the reader is made.
+// Begin takes the facts in earlier answers when the reader is made.
 // A reader that includes the past owes the exits of the containers that are still there.
 func (m *Model) Begin(known map[string]Container, gone func(string) bool, includePast bool) {
 	for id, c := range known {

@@ -25,8 +25,8 @@ type GeneratorOptions[K comparable] struct {
 	WaitLimit time.Duration
 }
 
-// firstRepeat is the pause before a look is repeated that does not show what an event
-// named.
+// firstRepeat is the pause before a look is repeated because it does not show the claim
+// of an event.
 const firstRepeat = 100 * time.Millisecond
 
 // limits returns the scheduler's share of o, which has its defaults.

@@ -145,9 +145,9 @@ func (t RuntimeEventType) String() string {
 	return [...]string{"created", "started", "stopped", "deleted"}[t]
 }
 
-// RuntimeEvent is an event of a runtime. It says when to look at a pod, and never what
-// is. All fields are optional; without a Pod, the event asks for a full list, at most one
-// per RelistPeriod. If the look does not show what the event names, it is repeated after
+// RuntimeEvent is an event of a runtime. It asks for a look at a pod, and its contents
+// are not believed. All fields are optional; without a Pod, the event asks for a full list, at most one
+// per RelistPeriod. If the look does not show its container so, it is repeated after
 // 100 ms, doubling up to the RelistPeriod, until it does or a full list begun later was
 // answered.
 type RuntimeEvent[K comparable] struct {

@@ -40,7 +40,7 @@ func rankNamed(t RuntimeEventType) rank {
 	return created + rank(t-RuntimeEventCreated)
 }
 
-// A container is what is known of one container that is not removed.
+// A container holds the facts about one container until its removal.
 type container struct {
 	id, name string
 	attempt  int64
@@ -58,14 +58,14 @@ type container struct {
 	returned    bool // it was removed before, and is back
 }
 
-// A named is what events said about a container and answers do not show yet.
+// A named holds the claims of events about a container, until answers show them.
 type named struct {
 	is   rank // to be shown by an answer; unseen if that is done
 	at   tick // of the last event
 	exit *ExitDetails
 }
 
-// A pod holds what answers have shown of one pod, and what events have named. It is
+// A pod holds the facts that answers showed of one pod, and the claims of events. It is
 // pure: an answer goes in, and the steps of its containers come out.
 //
 // Facts only grow. Every answer proves the existence of the containers that it shows,
@@ -75,8 +75,8 @@ type named struct {
 //
 // The invariants are
 //
-//  1. a container's rank never falls, and what is reported never exceeds it;
-//  2. a removed container is in the graveyard and nowhere else;
+//  1. a container's rank never falls, and the reported rank never exceeds it;
+//  2. a removed container is in the list of former containers and nowhere else;
 //  3. a quiet pod has no named containers, and nothing to report that a look has shown.
 type pod[K comparable] struct {
 	key        K
@@ -103,7 +103,7 @@ type step[K comparable] struct {
 	end       *end[K] // the container's end, for a step that is one
 }
 
-// An end is an exit with what its readers need to know about it.
+// An end is an exit with the facts that its readers need.
 type end[K comparable] struct {
 	exit Exit[K]
 	seen bool // an answer has shown the container
@@ -122,12 +122,12 @@ func (p *pod[K]) wake() {
 	}
 }
 
-// meet merges what an answer shows of one container. It reports whether that is a step
+// meet merges one container of an answer. It reports whether that is a step
 // ahead, and whether the answer may precede the container's removal.
-func (p *pod[K]) meet(s Container, began, ended tick, dead *graveyard[K]) (ahead, late bool) {
+func (p *pod[K]) meet(s Container, began, ended tick, former *formerContainers[K]) (ahead, late bool) {
 	c := p.containers[s.ID]
 	if c == nil {
-		back, ok := dead.rise(ref[K]{p.key, s.ID}, began)
+		back, ok := former.returned(ref[K]{p.key, s.ID}, began)
 		if !ok {
 			return false, true
 		}
@@ -160,7 +160,7 @@ func (p *pod[K]) meet(s Container, began, ended tick, dead *graveyard[K]) (ahead
 // list takes p's containers in a full list, none if the list lacks the pod. It reports
 // how many containers changed, whether the pod must be looked at, and how many
 // containers that events named no answer has shown.
-func (p *pod[K]) list(seen []Container, began, ended tick, dead *graveyard[K]) (steps int, look bool, never int) {
+func (p *pod[K]) list(seen []Container, began, ended tick, former *formerContainers[K]) (steps int, look bool, never int) {
 	if p.quiet && slices.EqualFunc(p.last, seen, sameState) {
 		p.listed, p.answered = ended, ended
 		return 0, false, 0
@@ -168,7 +168,7 @@ func (p *pod[K]) list(seen []Container, began, ended tick, dead *graveyard[K]) (
 	p.wake()
 	here := 0
 	for _, s := range seen {
-		ahead, late := p.meet(s, began, ended, dead)
+		ahead, late := p.meet(s, began, ended, former)
 		if ahead {
 			steps++
 		}
@@ -188,7 +188,7 @@ func (p *pod[K]) list(seen []Container, began, ended tick, dead *graveyard[K]) (
 			c.missing, look = true, true
 		}
 	}
-	never = p.forgetNamed(began, dead)
+	never = p.forgetNamed(began, former)
 	p.answered = ended
 	if !look && here == len(seen) && here == len(p.containers) && len(p.named) == 0 {
 		p.quiet, p.listed, p.last = true, ended, slices.Clone(seen)
@@ -199,15 +199,15 @@ func (p *pod[K]) list(seen []Container, began, ended tick, dead *graveyard[K]) (
 // sameState reports whether two lists show the same of a container.
 func sameState(a, b Container) bool { return a.ID == b.ID && a.State == b.State }
 
-// forgetNamed ends the wait for an answer that shows what events before began named,
+// forgetNamed ends the wait for an answer that shows the claims of events before began,
 // because a full list has ended. It keeps the exits of containers that are alive.
-func (p *pod[K]) forgetNamed(began tick, dead *graveyard[K]) (never int) {
+func (p *pod[K]) forgetNamed(began tick, former *formerContainers[K]) (never int) {
 	for id, n := range p.named {
 		if n.at >= began {
 			continue
 		}
 		c := p.containers[id]
-		if c == nil && !dead.has(ref[K]{p.key, id}) {
+		if c == nil && !former.has(ref[K]{p.key, id}) {
 			never++
 		}
 		if n.is = unseen; c == nil || c.endReported || n.exit == nil {
@@ -248,21 +248,21 @@ func (p *pod[K]) stepsBack(seen []Container, began tick) (back, old bool) {
 }
 
 // show merges the facts in an answer that is not recorded.
-func (p *pod[K]) show(seen []Container, began, ended tick, dead *graveyard[K]) {
+func (p *pod[K]) show(seen []Container, began, ended tick, former *formerContainers[K]) {
 	p.wake()
 	for _, s := range seen {
-		p.meet(s, began, ended, dead)
+		p.meet(s, began, ended, former)
 	}
 }
 
 // look takes the containers in a look at the pod, none if the pod is gone, and returns
 // the steps of those that it shows or proves to be removed. again reports whether it
 // leaves a container open that may have appeared after it.
-func (p *pod[K]) look(seen []Container, began, ended tick, dead *graveyard[K]) (steps []step[K], again bool) {
+func (p *pod[K]) look(seen []Container, began, ended tick, former *formerContainers[K]) (steps []step[K], again bool) {
 	p.wake()
 	p.answered = ended
 	for _, s := range seen {
-		_, late := p.meet(s, began, ended, dead)
+		_, late := p.meet(s, began, ended, former)
 		again = again || late
 	}
 	for id, c := range p.containers {
@@ -278,7 +278,7 @@ func (p *pod[K]) look(seen []Container, began, ended tick, dead *graveyard[K]) (
 				c.ended = ended
 			}
 			steps = p.advance(steps, c)
-			dead.bury(ref[K]{p.key, id}, grave[K]{at: ended, seen: c.seen, exit: p.exit(c)})
+			former.add(ref[K]{p.key, id}, formerContainer[K]{at: ended, seen: c.seen, exit: p.exit(c)})
 			delete(p.containers, id)
 		}
 	}
@@ -369,14 +369,14 @@ func (p *pod[K]) exit(c *container) Exit[K] {
 }
 
 // event takes an event. It reports whether it named something that no answer has shown.
-func (p *pod[K]) event(e RuntimeEvent[K], now tick, dead *graveyard[K]) (news bool) {
+func (p *pod[K]) event(e RuntimeEvent[K], now tick, former *formerContainers[K]) (news bool) {
 	p.heard = now
 	r := rankNamed(e.Type)
 	c := p.containers[e.Container]
 	switch {
 	case e.Container == "" || r == unseen:
 		return false
-	case c == nil && dead.has(ref[K]{p.key, e.Container}):
+	case c == nil && former.has(ref[K]{p.key, e.Container}):
 		return false
 	case c != nil && c.is >= r && (e.Exit == nil || c.endReported):
 		return false
@@ -394,21 +394,21 @@ func (p *pod[K]) event(e RuntimeEvent[K], now tick, dead *graveyard[K]) (news bo
 	return true
 }
 
-// behind reports whether the look that began at began does not show what events before
+// behind reports whether the look that began at began lacks the claims of events before
 // it named, and returns how many named containers are gone without any answer that showed
 // them.
-func (p *pod[K]) behind(began tick, dead *graveyard[K]) (behind bool, never int) {
+func (p *pod[K]) behind(began tick, former *formerContainers[K]) (behind bool, never int) {
 	for id, n := range p.named {
 		if n.at >= began {
 			continue // a later look is wanted
 		}
 		c := p.containers[id]
-		buried := c == nil && dead.has(ref[K]{p.key, id})
+		isFormer := c == nil && former.has(ref[K]{p.key, id})
 		switch {
-		case c != nil && c.is < n.is && (c.seen || n.is < removed), c == nil && !buried && n.is < removed:
+		case c != nil && c.is < n.is && (c.seen || n.is < removed), c == nil && !isFormer && n.is < removed:
 			behind = true
 			continue
-		case c == nil && !buried:
+		case c == nil && !isFormer:
 			never++
 		}
 		if n.is = unseen; c == nil || c.endReported || n.exit == nil {
@@ -447,31 +447,31 @@ func (e end[K]) compare(f end[K]) int {
 	return cmp.Or(e.exit.Details.Finished.Compare(f.exit.Details.Finished), strings.Compare(e.exit.Container, f.exit.Container))
 }
 
-// mostGraves is how many removed containers are remembered.
-const mostGraves = 4096
+// mostFormer is how many removed containers are remembered.
+const mostFormer = 4096
 
-// A graveyard holds the containers removed last. One of them that comes back has had
-// its end already.
-type graveyard[K comparable] struct {
-	graves queue.Queue[ref[K], grave[K]]
+// formerContainers holds the containers removed last. If one of them comes back, its end
+// has been reported already.
+type formerContainers[K comparable] struct {
+	queue queue.Queue[ref[K], formerContainer[K]]
 }
 
-// A grave is a removed container.
-type grave[K comparable] struct {
+// A formerContainer is a removed container.
+type formerContainer[K comparable] struct {
 	at   tick // when the answer that proved its removal ended
 	seen bool // an answer has shown it
 	exit Exit[K]
 }
 
-func (g *graveyard[K]) has(c ref[K]) bool { return g.graves.Get(c) != nil }
+func (g *formerContainers[K]) has(c ref[K]) bool { return g.queue.Get(c) != nil }
 
-// bury adds a container.
-func (g *graveyard[K]) bury(c ref[K], x grave[K]) { *g.graves.Put(c) = x }
+// add adds a container.
+func (g *formerContainers[K]) add(c ref[K], x formerContainer[K]) { *g.queue.Put(c) = x }
 
-// rise removes a container that an answer shows, unless the question began before its
+// returned removes a container that an answer shows, unless the question began before its
 // removal was proved. back reports whether the container was in an answer before.
-func (g *graveyard[K]) rise(c ref[K], began tick) (back, ok bool) {
-	x := g.graves.Get(c)
+func (g *formerContainers[K]) returned(c ref[K], began tick) (back, ok bool) {
+	x := g.queue.Get(c)
 	if x == nil {
 		return false, true
 	}
@@ -479,6 +479,6 @@ func (g *graveyard[K]) rise(c ref[K], began tick) (back, ok bool) {
 		return false, false
 	}
 	back = x.seen
-	g.graves.Drop(c)
+	g.queue.Drop(c)
 	return back, true
 }

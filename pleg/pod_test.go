@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// A life is what a test does to one pod: questions, answers and events at ticks in order.
+// A life is the script of a test for one pod: questions, answers and events at ticks in order.
 type life struct {
-	pod  pod[string]
-	dead graveyard[string]
+	pod    pod[string]
+	former formerContainers[string]
 }
 
 // containersOf reads containers such as "a:running b:exited".
@@ -25,12 +25,12 @@ func containersIn(text string) (list []Container) {
 
 // list answers a full list, and look a look, that were asked for at began and end now.
 func (l *life) list(seen string, began, now tick) string {
-	steps, look, never := l.pod.list(containersIn(seen), began, now, &l.dead)
+	steps, look, never := l.pod.list(containersIn(seen), began, now, &l.former)
 	return fmt.Sprintf("%d changed, look %v, %d never", steps, look, never)
 }
 
 func (l *life) look(seen string, began, now tick) string {
-	steps, again := l.pod.look(containersIn(seen), began, now, &l.dead)
+	steps, again := l.pod.look(containersIn(seen), began, now, &l.former)
 	var b strings.Builder
 	for _, s := range steps {
 		fmt.Fprintf(&b, "%s %s", s.event, s.container)
@@ -42,7 +42,7 @@ func (l *life) look(seen string, began, now tick) string {
 	if again {
 		b.WriteString("again, ")
 	}
-	behind, _ := l.pod.behind(began, &l.dead)
+	behind, _ := l.pod.behind(began, &l.former)
 	if behind {
 		b.WriteString("behind, ")
 	}
@@ -90,11 +90,11 @@ func TestPodTakesAnswersInAnyOrder(t *testing.T) {
 			return []string{l.look("", 1, 3), l.look("", 4, 5), l.list("", 1, 6), l.look("", 7, 8), l.list("", 9, 10), l.look("", 11, 12)}
 		}, []string{"", "", "0 changed, look false, 0 never", "", "0 changed, look true, 0 never", " a (inferred)"}},
 		{"an event ahead of the answers", func(l *life) []string {
-			l.pod.event(RuntimeEvent[string]{Container: "a", Type: RuntimeEventStarted}, 1, &l.dead)
+			l.pod.event(RuntimeEvent[string]{Container: "a", Type: RuntimeEventStarted}, 1, &l.former)
 			return []string{l.look("a:created", 2, 3), l.look("a:running", 4, 5), l.look("a:running", 6, 7)}
 		}, []string{"ContainerChanged a, behind", "ContainerStarted a", ""}},
 		{"an event during a look", func(l *life) []string {
-			l.pod.event(RuntimeEvent[string]{Container: "a", Type: RuntimeEventStarted}, 2, &l.dead)
+			l.pod.event(RuntimeEvent[string]{Container: "a", Type: RuntimeEventStarted}, 2, &l.former)
 			return []string{l.look("", 1, 3), l.look("", 4, 5), l.list("", 1, 6), l.look("", 7, 8), l.list("", 9, 10), l.look("", 11, 12)}
 		}, []string{"", "behind", "0 changed, look false, 0 never", "behind", "0 changed, look false, 1 never", ""}},
 	} {
@@ -103,7 +103,7 @@ func TestPodTakesAnswersInAnyOrder(t *testing.T) {
 			if got := tt.do(l); !slices.Equal(got, tt.want) {
 				t.Errorf("got  %q\nwant %q", got, tt.want)
 			}
-			if err := l.pod.valid(&l.dead); err != nil {
+			if err := l.pod.valid(&l.former); err != nil {
 				t.Error(err)
 			}
 		})

@@ -97,7 +97,7 @@ func (g *Generator[K, S]) openLog(o ExitOptions[K]) *exitLog[K] {
 	case p != nil:
 		g.resume(l, p)
 	case o.IncludePast:
-	case g.sched.answered: // what is known is past
+	case g.sched.answered: // everything known is past
 		for key := range g.pods.Keys() {
 			for id, c := range g.find(key).containers {
 				if c.ended > 0 {
@@ -105,7 +105,7 @@ func (g *Generator[K, S]) openLog(o ExitOptions[K]) *exitLog[K] {
 				}
 			}
 		}
-		for c := range g.dead.graves.Keys() {
+		for c := range g.former.queue.Keys() {
 			l.ended[c] = struct{}{}
 		}
 	default:
@@ -164,7 +164,7 @@ func (g *Generator[K, S]) expect(l *exitLog[K], pod K, c Container) {
 		return
 	}
 	l.expects[at] = struct{}{}
-	if x := g.dead.graves.Get(at); x != nil {
+	if x := g.former.queue.Get(at); x != nil {
 		l.take(end[K]{exit: x.exit, seen: x.seen, at: x.at}, mostExits+2*g.live)
 		return
 	}
@@ -173,7 +173,7 @@ func (g *Generator[K, S]) expect(l *exitLog[K], pod K, c Container) {
 
 // await makes sure that a container that is not known to be removed has a record.
 func (g *Generator[K, S]) await(pod K, c Container) {
-	if g.dead.has(ref[K]{pod, c.ID}) {
+	if g.former.has(ref[K]{pod, c.ID}) {
 		return
 	}
 	r := g.record(pod)

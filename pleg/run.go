@@ -47,7 +47,7 @@ func (g *Generator[K, S]) Relist(ctx context.Context) error {
 	return g.ask(ctx, false, w.done)
 }
 
-// An asker makes the calls that are due. At most one exists at a time, for Run or for a
+// An asker makes due calls. At most one exists at a time, for Run or for a
 // Relist without Run.
 type asker[K comparable, S any] struct {
 	g        *Generator[K, S]
@@ -163,7 +163,7 @@ func (a *asker[K, S]) expire() {
 	}
 }
 
-// A plan is what to do now.
+// A plan lists the work to do now.
 type plan[K comparable] struct {
 	now       time.Time
 	calls     []question[K] // to make
@@ -173,7 +173,7 @@ type plan[K comparable] struct {
 	wake      wakeup // the latest time of the next plan
 }
 
-// plan decides what to do now.
+// plan decides on the work to do now.
 func (a *asker[K, S]) plan() (p plan[K]) {
 	g := a.g
 	g.mu.Lock()

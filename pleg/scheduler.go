@@ -21,7 +21,7 @@ type question[K comparable] struct {
 // keys only, and nothing of their containers. It reads no clock and makes no calls.
 //
 // A pod has at most one look in flight and one wanted. A look is wanted now, after a
-// backoff, or, if it did not show what it should, after a repeat. At most one full list
+// backoff, or, if it lacked the claim of an event, after a repeat. At most one full list
 // is in progress. It has ended once it was answered and the looks that it needs have
 // ended, each of which began after its answer.
 type scheduler[K comparable] struct {
@@ -52,7 +52,7 @@ type limits struct {
 	failurePause backoff.Policy
 }
 
-// work is what is to be done for one pod, or under way.
+// work holds the looks at one pod, wanted or in progress.
 type work struct {
 	wanted   bool   // a look that begins later
 	urgent   bool   // regardless of at
@@ -120,8 +120,8 @@ func (s *scheduler[K]) need(key K) {
 	}
 }
 
-// repeat asks for a look after a pause, because the last one does not show what it
-// should. The pauses double, up to the period.
+// repeat asks for a look after a pause, because the last one lacks the claim of
+// an event. The pauses double, up to the period.
 func (s *scheduler[K]) repeat(key K, now time.Time) {
 	w := s.of(key)
 	if w.wanted {

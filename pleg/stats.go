@@ -38,7 +38,7 @@ type Stats struct {
 
 	Pods       int // pods in the cache
 	Containers int // containers of pods, and expected ones
-	// Retained counts what is kept beyond these: other pods, named and removed containers,
+	// Retained counts everything kept beyond these: other pods, named and removed containers,
 	// deletions, pending events and exits.
 	Retained int
 }

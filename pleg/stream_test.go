@@ -261,7 +261,7 @@ func TestBurstOfEventsMerges(t *testing.T) {
 	})
 }
 
-// A look that does not show what an event named is repeated after 100 ms, doubling up to
+// A look that does not show the claim of an event is repeated after 100 ms, doubling up to
 // the period, until an answer shows it or a full list begun later was answered.
 func TestEventAheadOfTheAnswersIsChased(t *testing.T) {
 	for _, tt := range []struct {

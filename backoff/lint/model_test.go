@@ -87,7 +87,7 @@ func (r random) exit(started time.Time) backoff.Exit {
 	return e
 }
 
-// A claim is what a finding says, in a form that a history can disprove.
+// A claim is the statement of a finding, in a form that a history can disprove.
 type claim struct {
 	Finding
 	mended  *backoff.ExitPolicy // decides the same; nil if the claim is another

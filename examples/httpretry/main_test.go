@@ -123,7 +123,7 @@ func TestGetRefusesABadURL(t *testing.T) {
 	}
 }
 
-// The program prints what its comment says.
+// The program prints the output in its comment.
 func TestProgram(t *testing.T) {
 	source, err := os.ReadFile("main.go")
 	if err != nil {

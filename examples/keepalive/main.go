@@ -50,7 +50,7 @@ func keepAlive(ctx context.Context, path string) error {
 		return err
 	}
 	for key := range restarter.All() {
-		restarter.Lost(key) // what ran when the program crashed runs no longer
+		restarter.Lost(key) // no run has survived a crash of the program
 	}
 	for {
 		err := restarter.Wait(ctx, "importer") // nil means: start it now

@@ -4,8 +4,8 @@
 //
 //	supervisor FOLDER NAME COMMAND [NAME COMMAND]...
 //
-// A killed supervisor leaves its commands running. The next one finds out what has
-// happened meanwhile, and goes on: no exit is lost, and nothing starts twice or too soon.
+// A killed supervisor leaves its commands running. The next one learns of all
+// exits meanwhile, and goes on. No exit is lost, and nothing starts twice or too soon.
 //
 // Two kinds of files in FOLDER make that possible. state.json is the Restarter, saved after
 // each exit. Each run of a command has a file of its own, such as 3.web for the third run
@@ -36,7 +36,7 @@ const (
 // curve is the delay of every restart.
 var curve = backoff.ReducedCrashLoop()
 
-// policy restarts what fails, and gives up for an hour what is killed too often.
+// policy restarts failed commands, and gives up for an hour if one is killed too often.
 func policy() backoff.ExitPolicy {
 	return backoff.ExitPolicy{
 		RestartPolicy: backoff.RestartPolicyOnFailure,
@@ -132,7 +132,7 @@ func look(restarter *backoff.Restarter[string], c command) error {
 // runFile names the file of a run.
 func runFile(number int64, name string) string { return fmt.Sprintf("%d.%s", number, name) }
 
-// run is what the file of a run says.
+// run holds the contents of the file of a run.
 type run struct {
 	running, ended    bool // neither: it was not started
 	started, finished time.Time

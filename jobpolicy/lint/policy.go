@@ -49,7 +49,7 @@ const (
 	mostConditions = 20
 )
 
-// withinBounds returns the policy, or a copy without what no valid policy has.
+// withinBounds returns the policy, or a copy without anything that no valid policy has.
 func withinBounds(p *batch.PodFailurePolicy) *batch.PodFailurePolicy {
 	if p == nil {
 		return nil

@@ -87,7 +87,7 @@ func validateNumbers(s batch.JobSpec) error {
 	return s.Validate()
 }
 
-// worstCase is what the bounds depend on.
+// worstCase holds the facts that the bounds depend on.
 type worstCase struct {
 	engine      jobpolicy.Engine
 	spec        *batch.JobSpec // with defaults

@@ -43,7 +43,7 @@ func (r *Runtime[K]) Pod(ctx context.Context, id K) (pleg.Pod[K], *Status, error
 	return one, s, err
 }
 
-// shown returns what answers show of a pod now, nil if it is absent.
+// shown returns the pod as answers show it now, or nil if it is absent.
 func (r *Runtime[K]) shown(p *pod) *Status {
 	if p == nil {
 		return nil
