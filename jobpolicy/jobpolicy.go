@@ -119,9 +119,10 @@ func orDefault[T comparable](v, def T) T {
 }
 
 // Plan returns the next step for a Job. Equal inputs give equal plans. If the Engine,
-// the Input or the Job's status is invalid, the error wraps field.Errors. The plan is
-// empty for a finished Job, and has only a note for a Job with another controller or an
-// unknown completion mode.
+// the Input or the Job's status is invalid, the error wraps field.Errors. Plan does not
+// check the Job's spec; call its Default and Validate before. The plan is empty for a
+// finished Job, and has only a note for a Job with another controller or an unknown
+// completion mode.
 //
 // Set ExpectationsPending until Pods reflects all creations and deletions of earlier
 // plans. Meanwhile Plan records and releases ended pods, but creates no pods, deletes
