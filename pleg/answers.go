@@ -94,8 +94,8 @@ func (g *Generator[K, S]) count(r *record[K]) {
 	g.live += len(r.containers) - r.counted
 	g.named += len(r.pod.named) - r.heeded
 	r.counted, r.heeded = len(r.containers), len(r.pod.named)
-	for g.former.queue.Len() > mostFormer {
-		c, _, _ := g.former.queue.Take()
+	g.former.known = g.live
+	for c, ok := g.former.forget(); ok; c, ok = g.former.forget() {
 		g.readers.forget(c)
 	}
 	if g.sched.forgetIdle(r.key) && !r.cached && r.sync == 0 && r.idle() {
@@ -112,15 +112,15 @@ func (g *Generator[K, S]) listAnswered(pods []Pod[K], err error, now time.Time) 
 			err = fmt.Errorf("pleg: Pods: pod %d has the zero key", i)
 		}
 	}
+	ended := g.tick()
+	if err == nil {
+		err = g.arrange(pods, ended)
+	}
 	if err != nil {
+		g.stats.RelistErrors++
+		g.stats.RelistError = err
 		g.sched.listFailed(err, now)
 		return
-	}
-	ended := g.tick()
-	if !g.arrange(pods, ended) {
-		pods = joined(pods)
-		ended = g.tick()
-		g.arrange(pods, ended)
 	}
 	g.sched.list.answered, g.sched.answered = true, true
 	for i, p := range pods {
@@ -166,9 +166,9 @@ func (g *Generator[K, S]) setCached(r *record[K], cached bool) {
 	r.cached = cached
 }
 
-// arrange sets g.order to the records of pods and marks them. It reports false if pods
+// arrange sets g.order to the records of pods and marks them. It returns an error if pods
 // has a key twice.
-func (g *Generator[K, S]) arrange(pods []Pod[K], mark tick) bool {
+func (g *Generator[K, S]) arrange(pods []Pod[K], mark tick) error {
 	for i := range pods {
 		key := pods[i].ID
 		if i >= len(g.order) {
@@ -178,29 +178,16 @@ func (g *Generator[K, S]) arrange(pods []Pod[K], mark tick) bool {
 		}
 		r := g.order[i]
 		if r.mark == mark {
-			return false
+			for _, r := range g.order[:i] {
+				g.count(r) // forgets the new ones
+			}
+			return fmt.Errorf("pleg: Pods: pod %v is listed twice", key)
 		}
 		r.mark = mark
 	}
 	clear(g.order[len(pods):]) // release them
 	g.order = g.order[:len(pods)]
-	return true
-}
-
-// joined returns pods with those of the same key merged.
-func joined[K comparable](pods []Pod[K]) []Pod[K] {
-	var list []Pod[K]
-	place := map[K]int{}
-	for _, pod := range pods {
-		i, ok := place[pod.ID]
-		if !ok {
-			i = len(list)
-			place[pod.ID] = i
-			list = append(list, Pod[K]{ID: pod.ID})
-		}
-		list[i].Containers = append(list[i].Containers, pod.Containers...)
-	}
-	return list
+	return nil
 }
 
 // listed handles the containers of one pod in a full list that has been answered. If the
@@ -263,11 +250,14 @@ func (g *Generator[K, S]) lookAnswered(a answer[K, S], now time.Time) {
 			g.lookFailed(r, a.status, a.err, f, now)
 		}
 	case back:
-		g.lookDropped(r, seen, old, f, ended, now)
+		if old {
+			g.stats.StaleAnswers++
+		}
+		g.lookRefused(r, seen, old, f, ended, now)
 	case gone && !g.cache.Delete(key, f.start), !gone && !g.writer.SetInOrder(key, a.status, nil, f.start):
-		// Another writer's entry is newer, or the cache is closed.
-		r.show(seen, f.began, ended, &g.former)
-		g.sched.fail(key, now)
+		// The entry holds as of a later time: that of a full list which began after this look,
+		// or that of another writer. Or the cache is closed.
+		g.lookRefused(r, seen, true, f, ended, now)
 	default:
 		g.lookUsed(r, seen, !gone, f, ended, now)
 	}
@@ -291,7 +281,7 @@ func (g *Generator[K, S]) lookUsed(r *record[K], seen []Container, present bool,
 		}
 	}
 	g.setCached(r, present)
-	r.old = false
+	r.refused = false
 	g.publish(r, steps, sync)
 	switch {
 	case again:
@@ -301,20 +291,17 @@ func (g *Generator[K, S]) lookUsed(r *record[K], seen []Container, present bool,
 	}
 }
 
-// lookDropped handles a look that shows an earlier state of a container than another
-// answer, and asks once more. If the other answer had ended before, the runtime answers
-// with old contents, and a second such look fails.
-func (g *Generator[K, S]) lookDropped(r *record[K], seen []Container, old bool, f flight, ended tick, now time.Time) {
+// lookRefused handles a look that is older than what is known, and asks for another. If
+// that is refused as well, it has failed. Only a look that overlapped with the newer
+// answer does not count, because the next one cannot.
+func (g *Generator[K, S]) lookRefused(r *record[K], seen []Container, counts bool, f flight, ended tick, now time.Time) {
 	r.show(seen, f.began, ended, &g.former)
-	if old {
-		g.stats.StaleAnswers++
-		if r.old {
-			var none S
-			g.lookFailed(r, none, fmt.Errorf("pleg: Pod(%v): the answer shows an earlier state of a container", r.key), f, now)
-			return
-		}
-		r.old = true
+	if counts && r.refused {
+		var none S
+		g.lookFailed(r, none, fmt.Errorf("pleg: Pod(%v): the answer is older than another one", r.key), f, now)
+		return
 	}
+	r.refused = r.refused || counts
 	if f.needed {
 		g.sched.need(r.key)
 	} else {
@@ -345,10 +332,11 @@ func isZero[S any](status S) bool { return reflect.ValueOf(&status).Elem().IsZer
 
 // publish passes the steps of a pod on to the readers.
 func (g *Generator[K, S]) publish(r *record[K], steps []step[K], sync bool) {
-	g.readers.publish(r.key, steps, sync, g.live, func(key K) bool {
+	g.readers.events(r.key, steps, sync, g.cached, func(key K) bool {
 		r := g.find(key)
 		return r != nil && r.cached
 	})
+	g.readers.exits(steps, g.live)
 }
 
 // lookLate handles a look whose deadline has passed.
@@ -374,6 +362,7 @@ func (g *Generator[K, S]) finishList(now time.Time) {
 		g.stats.RelistInterval.observe(start.Sub(g.stats.LastSeen))
 	}
 	g.stats.Relists++
+	g.stats.RelistError = nil
 	g.stats.LastSeen = start
 	g.streamed.listed(start)
 }

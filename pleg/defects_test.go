@@ -336,7 +336,7 @@ func TestOldAnswerBringsNothingBack(t *testing.T) {
 		w.rt.Exit("p", "a")
 		w.relist()
 		w.start()
-		for times, want := range []string{"a:exited", "a:exited", "a:exited pleg: Pod(p): the answer shows an earlier state of a container"} {
+		for times, want := range []string{"a:exited", "a:exited", "a:exited pleg: Pod(p): the answer is older than another one"} {
 			left = times
 			w.gen.RequestRelist("p")
 			w.shows(want)

@@ -169,6 +169,34 @@ func TestWatchForgetsYieldedDeletions(t *testing.T) {
 	})
 }
 
+// Pods without containers count as present. Their pending events are neither dropped nor
+// replaced by a PodSync of all pods.
+func TestPendingEventsOfPodsWithoutContainers(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		l := newListing(w)
+		const pods = 3000
+		for i := range pods {
+			l.list = append(l.list, pod(fmt.Sprint(i)))
+		}
+		w.relist()
+		w.pass(time.Second)
+		gate, seen := make(chan struct{}), map[string]int{}
+		w.all.Go(func() {
+			for e := range w.gen.Events(w.ctx) {
+				seen[e.Pod]++
+				<-gate
+			}
+		})
+		w.pass(time.Second)
+		l.list[7].Containers = []pleg.Container{{ID: "a"}}
+		w.relist()
+		close(gate)
+		w.pass(time.Second)
+		equal(t, "PodSyncs of all pods", seen[""], 0)
+		equal(t, "pods with events", len(seen), pods)
+	})
+}
+
 // While pods come and go and readers sleep, memory stays bounded, and readers still get events.
 func TestChurnHoldsNoMoreThanThePods(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {

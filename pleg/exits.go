@@ -3,7 +3,6 @@ package pleg
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -131,24 +130,6 @@ func (g *Generator[K, S]) ExitReader(o ExitOptions[K]) (*ExitReader[K], error) {
 		ended:    g.writer.Done(),
 		closed:   make(chan struct{}),
 	}, nil
-}
-
-// Exits yields exits from the start of each loop, for programs that need not remember
-// them across their own restart. It ends like a loop over Events.
-func (g *Generator[K, S]) Exits(ctx context.Context) iter.Seq[Exit[K]] {
-	return func(yield func(Exit[K]) bool) {
-		r, err := g.ExitReader(ExitOptions[K]{})
-		if err != nil {
-			return // impossible without a position
-		}
-		defer r.Close()
-		for ctx.Err() == nil {
-			e, err := r.Next(ctx)
-			if err != nil || !yield(e) {
-				return
-			}
-		}
-	}
 }
 
 // Next waits for the next exit. It returns a pending exit even if ctx is done.

@@ -7,7 +7,9 @@ import (
 	"github.com/restartkit/restart/pleg/internal/queue"
 )
 
-// mostExits is how many exits a reader may be behind, beyond twice the containers.
+// mostExits is how many exits a reader may be behind, beyond twice the containers. Those
+// count as many as there were at most while it was behind, so that a runtime that loses
+// all of its containers at once does not lower the limit.
 const mostExits = 4096
 
 // An exitLog is the state of one ExitReader: its pending exits, and the facts that decide which
@@ -22,17 +24,18 @@ type exitLog[K comparable] struct {
 	expects  map[ref[K]]struct{}
 	ended    map[ref[K]]struct{}
 
-	due  []Exit[K]
-	lost int           // dropped since the last taken exit
-	wake chan struct{} // holds one token if an exit may be pending
+	due   []Exit[K]
+	limit int           // the greatest number of due exits; 0 if none is
+	lost  int           // dropped since the last taken exit
+	wake  chan struct{} // holds one token if an exit may be pending
 }
 
 // notListed is the baseline before the first full list.
 const notListed tick = math.MaxUint64
 
 // take makes the exit of an end due, unless it already was or is none for the reader.
-// limit is the greatest number of pending exits.
-func (l *exitLog[K]) take(e end[K], limit int) {
+// known is the number of known containers.
+func (l *exitLog[K]) take(e end[K], known int) {
 	c := ref[K]{e.exit.Pod, e.exit.Container}
 	if _, known := l.ended[c]; known {
 		return
@@ -47,7 +50,7 @@ func (l *exitLog[K]) take(e end[K], limit int) {
 	}
 	l.ended[c] = struct{}{}
 	if expected || !l.past(e) {
-		l.add(e.exit, limit)
+		l.add(e.exit, known)
 	}
 }
 
@@ -69,10 +72,11 @@ func endOfSecond(t time.Time) time.Time {
 	return t
 }
 
-// add makes an exit due, and drops the oldest beyond limit.
-func (l *exitLog[K]) add(e Exit[K], limit int) {
+// add makes an exit due, and drops the oldest beyond the limit.
+func (l *exitLog[K]) add(e Exit[K], known int) {
+	l.limit = max(l.limit, mostExits+2*known)
 	l.due = append(l.due, e)
-	if len(l.due) > limit {
+	for len(l.due) > l.limit {
 		l.lost += 1 + l.due[0].Lost
 		l.due[0] = Exit[K]{} // release it
 		l.due = l.due[1:]
@@ -87,7 +91,7 @@ func (l *exitLog[K]) next() (e Exit[K], ok bool) {
 	}
 	e, l.due[0] = l.due[0], Exit[K]{}
 	if l.due = l.due[1:]; len(l.due) == 0 {
-		l.due = nil // release the array
+		l.due, l.limit = nil, 0 // release the array
 	} else {
 		queue.Signal(l.wake) // for another waiter
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/restartkit/restart/pleg"
 )
@@ -69,37 +68,5 @@ func TestNextEnds(t *testing.T) {
 		})
 		synctest.Wait()
 		w.cache.Close()
-	})
-}
-
-// A loop over Exits ends with its context or a break, and closes its reader.
-func TestExitsLoopClosesItsReader(t *testing.T) {
-	setup{}.run(t, func(w *world) {
-		w.start()
-		for _, breaks := range []bool{true, false} {
-			a, b := fmt.Sprint("a", breaks), fmt.Sprint("b", breaks)
-			w.rt.Create("p", a)
-			w.rt.Create("p", b)
-			w.pass(2 * time.Second)
-			ctx, cancel := context.WithCancel(w.ctx)
-			var got []string
-			ended := make(chan struct{})
-			go func() {
-				defer close(ended)
-				for e := range w.gen.Exits(ctx) {
-					if got = append(got, e.Container); breaks {
-						break
-					}
-				}
-			}()
-			synctest.Wait()
-			w.rt.Exit("p", a)
-			w.rt.Exit("p", b)
-			w.pass(2 * time.Second)
-			cancel()
-			<-ended
-			equal(t, "exits", fmt.Sprint(got), map[bool]string{true: "[atrue]", false: "[afalse bfalse]"}[breaks])
-			equal(t, "readers", w.gen.Readers(), 0)
-		}
 	})
 }

@@ -231,6 +231,43 @@ func TestExitOfAnEventIsUsedAtLast(t *testing.T) {
 			w.rt.Remove("p", "a")
 			w.relist()
 		}, "a:inferred"},
+		{"one that a later answer shows in an unknown state", func(w *world, s *script, _ *pleg.ExitReader[string]) {
+			w.up("a")
+			w.relist()
+			state := pleg.StateUnknown
+			s.look = func() []pleg.Container { return []pleg.Container{{ID: "keep"}, {ID: "a", State: state}} }
+			s.handle(told)
+			w.pass(time.Second)
+			s.look = nil
+			w.rt.Remove("p", "a")
+			w.relist()
+		}, "a:event 7"},
+		{"one that a later answer with old contents shows alive", func(w *world, s *script, _ *pleg.ExitReader[string]) {
+			w.up("a")
+			w.relist()
+			s.look = func() []pleg.Container { return []pleg.Container{{ID: "keep"}, {ID: "a", State: pleg.StateCreated}} }
+			s.handle(told)
+			w.pass(10 * time.Millisecond)
+			s.look = nil
+			w.rt.Remove("p", "a")
+			w.relist()
+		}, "a:event 7"},
+		{"told by an event of undefined type", func(w *world, s *script, _ *pleg.ExitReader[string]) {
+			w.up("a")
+			w.relist()
+			w.rt.Remove("p", "a")
+			strange := told
+			strange.Type = 99
+			s.handle(strange)
+		}, "a:event 7"},
+		{"told by an event of the zero type", func(w *world, s *script, _ *pleg.ExitReader[string]) {
+			w.up("a")
+			w.relist()
+			w.rt.Remove("p", "a")
+			strange := told
+			strange.Type = pleg.RuntimeEventUnknown
+			s.handle(strange)
+		}, "a:event 7"},
 		{"one that has been reported", func(w *world, s *script, _ *pleg.ExitReader[string]) {
 			w.up("a")
 			w.relist()

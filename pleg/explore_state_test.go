@@ -35,6 +35,7 @@ type encoder struct {
 var forgettable = map[string]bool{
 	"Generator.runtime": true, "Generator.stream": true, "Generator.cache": true, "Generator.writer": true, "Generator.o": true,
 	"Generator.stats": true, "Generator.changed": true, "Generator.now": true, "scheduler.o": true, "publisher.merged": true,
+	"formerContainers.removals": true, "formerContainer.until": true,
 }
 
 // encode returns a checksum of all of w that later steps and checks depend on.

@@ -67,8 +67,11 @@ func (g *Generator[K, S]) valid() error {
 		return fmt.Errorf("%d looks in flight, counted %d", looking, g.sched.looking)
 	case g.sched.list == nil && open > 0, g.sched.list != nil && open != g.sched.list.open:
 		return fmt.Errorf("a full list waits for %d pods: %+v", open, g.sched.list)
-	case g.former.queue.Len() > mostFormer:
-		return fmt.Errorf("%d removed containers are remembered", g.former.queue.Len())
+	case g.former.known != live:
+		return fmt.Errorf("%d containers, but removals are remembered as if there were %d", live, g.former.known)
+	}
+	if _, first := g.former.queue.First(); first != nil && first.until <= g.former.removals {
+		return fmt.Errorf("%d removed containers are remembered, the first up to %d of %d removals", g.former.queue.Len(), first.until, g.former.removals)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ type record[K comparable] struct {
 	mark    tick // the last full list that showed it
 	cached  bool // its entry is in the cache
 	sync    tick // a look that begins later ends with a PodSync; 0 if none was requested
-	old     bool // the last look had old contents
+	refused bool // the last look was refused
 	gone    bool // the record is not in Generator.pods any more
 	counted int  // its containers in Generator.live
 	heeded  int  // its named containers in Generator.named
@@ -200,8 +200,8 @@ func (g *Generator[K, S]) subscribe() *subscriber[K] {
 }
 
 // Healthy returns an error if no full list has succeeded yet, one is stuck, or the last
-// is too old for the period in force. After a change of period, the age counts from the
-// change.
+// successful one is too old for the period in force. After a change of period, the age
+// counts from the change. The error wraps that of the last full list, if it failed.
 func (g *Generator[K, S]) Healthy() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -209,20 +209,25 @@ func (g *Generator[K, S]) Healthy() error {
 	if g.relying {
 		limit = g.o.EventedThreshold
 	}
-	if l := g.sched.list; l != nil && now.Sub(l.start) > limit {
-		return fmt.Errorf("pleg: Healthy: a full list has been under way for %v; the limit is %v", now.Sub(l.start), limit)
-	}
-	if g.stats.Relists == 0 {
-		return errors.New("pleg: Healthy: no full list has ended yet")
-	}
+	var problem string
 	last := g.stats.LastSeen
 	if g.changed.After(last) {
 		last = g.changed
 	}
-	if age := now.Sub(last); age > limit {
-		return fmt.Errorf("pleg: Healthy: the last full list is %v old; the limit is %v", age, limit)
+	switch l := g.sched.list; {
+	case l != nil && now.Sub(l.start) > limit:
+		problem = fmt.Sprintf("a full list has been under way for %v; the limit is %v", now.Sub(l.start), limit)
+	case g.stats.Relists == 0:
+		problem = "no full list has succeeded yet"
+	case now.Sub(last) > limit:
+		problem = fmt.Sprintf("the last full list is %v old; the limit is %v", now.Sub(last), limit)
+	default:
+		return nil
 	}
-	return nil
+	if err := g.stats.RelistError; err != nil {
+		return fmt.Errorf("pleg: Healthy: %s: %w", problem, err)
+	}
+	return fmt.Errorf("pleg: Healthy: %s", problem)
 }
 
 // Stats returns the counters without allocating.

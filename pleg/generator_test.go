@@ -48,7 +48,7 @@ func TestHealthyJudgesRelistingOnly(t *testing.T) {
 	}
 	t.Run("without a stream", func(t *testing.T) {
 		setup{}.run(t, func(w *world) {
-			healthy(w, "no full list has ended yet")
+			healthy(w, "no full list has succeeded yet")
 			w.start()
 			healthy(w, "")
 			w.all.Go(func() { w.rt.Restart(time.Hour) })
@@ -78,7 +78,7 @@ func TestHealthyJudgesRelistingOnly(t *testing.T) {
 		setup{faults: plegtest.Faults{Hang: 1}, options: pleg.GeneratorOptions[string]{RelistThreshold: 30 * time.Second}}.run(t, func(w *world) {
 			w.start()
 			w.pass(10 * time.Second)
-			healthy(w, "no full list has ended yet")
+			healthy(w, "no full list has succeeded yet")
 			w.rt.SetFaults(plegtest.Faults{})
 			w.pass(22 * time.Second)
 			healthy(w, "") // the list was cancelled at its deadline
@@ -173,7 +173,7 @@ func TestStuckListIsUnhealthy(t *testing.T) {
 		w.make(rt, pleg.GeneratorOptions[string]{RelistThreshold: 30 * time.Second})
 		w.start()
 		w.pass(30 * time.Second)
-		if err := w.gen.Healthy(); err == nil || !strings.Contains(err.Error(), "no full list has ended yet") {
+		if err := w.gen.Healthy(); err == nil || !strings.Contains(err.Error(), "no full list has succeeded yet") {
 			t.Errorf("at the limit: %v", err)
 		}
 		w.pass(time.Second)

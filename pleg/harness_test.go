@@ -272,10 +272,20 @@ func equal[T comparable](t testing.TB, what string, got, want T) {
 	}
 }
 
-// script is a Streamer whose events the test sends by hand.
+// script is a Streamer whose events the test sends by hand. If look is set, looks show
+// its containers.
 type script struct {
 	*recorder
 	handle events
+	look   func() []pleg.Container
+}
+
+func (s *script) Pod(ctx context.Context, id string) (pleg.Pod[string], *plegtest.Status, error) {
+	p, status, err := s.recorder.Pod(ctx, id)
+	if s.look != nil {
+		p.Containers = s.look()
+	}
+	return p, status, err
 }
 
 func (s *script) Events(ctx context.Context, handle events) error {
@@ -289,7 +299,7 @@ func (s setup) scripted(t *testing.T, body func(w *world, s *script)) {
 	t.Helper()
 	s.run(t, func(w *world) {
 		x := &script{recorder: w.rt}
-		w.make(w.rt, pleg.GeneratorOptions[string]{Stream: x})
+		w.make(x, pleg.GeneratorOptions[string]{Stream: x})
 		w.start()
 		w.pass(10 * time.Second)
 		body(w, x)

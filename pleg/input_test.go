@@ -17,7 +17,7 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// Lists with duplicate pods or containers, pods without containers, undefined states
+// Lists with duplicate containers, pods without containers, undefined states
 // and empty ids. A look shows the same.
 func TestMalformedLists(t *testing.T) {
 	running := pleg.Container{ID: "a", State: pleg.StateRunning}
@@ -29,8 +29,6 @@ func TestMalformedLists(t *testing.T) {
 		lists [][]pleg.Pod[string]
 		want  string // events, with one PodSync for a pod without containers
 	}{
-		{"a pod twice", [][]pleg.Pod[string]{{pod("p", running), pod("p", pleg.Container{ID: "b"})}}, "p:started a p:changed b"},
-		{"a pod twice, still", [][]pleg.Pod[string]{{pod("p", running), pod("p")}, {pod("p"), pod("p", running)}}, "p:started a"},
 		{"a container twice", [][]pleg.Pod[string]{{pod("p", running, exited)}, {pod("p", exited, running)}, {pod("p", running, exited, exited)}}, "p:died a"},
 		{"no containers", [][]pleg.Pod[string]{{pod("p")}, {pod("p")}, {}}, "p:sync p:sync"},
 		{"its containers go first", [][]pleg.Pod[string]{{pod("p", running)}, {pod("p")}, {}}, "p:started a p:died a p:removed a p:sync"},
@@ -78,7 +76,7 @@ func newListing(w *world) *listing {
 	return l
 }
 
-// The zero key is an error of the list, and an answer about another pod one of the look.
+// The zero key and a key listed twice are errors of the list, and an answer about another pod one of the look.
 func TestAnswersAboutOtherPodsAreErrors(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		l := newListing(w)
@@ -88,6 +86,11 @@ func TestAnswersAboutOtherPodsAreErrors(t *testing.T) {
 		if err := w.gen.Relist(w.ctx); err == nil || err.Error() != "pleg: Pods: pod 1 has the zero key" {
 			t.Errorf("a list with the zero key: %v", err)
 		}
+		l.list = []pleg.Pod[string]{pod("new"), pod("p"), pod("p", pleg.Container{ID: "b"})}
+		if err := w.gen.Relist(w.ctx); err == nil || err.Error() != "pleg: Pods: pod p is listed twice" {
+			t.Errorf("a list with a pod twice: %v", err)
+		}
+		w.valid()
 		w.shows("a:running")
 		equal(t, "pods", w.cache.Len(), 1)
 		l.list = []pleg.Pod[string]{pod("p", pleg.Container{ID: "a", State: pleg.StateExited})}
@@ -161,6 +164,21 @@ func TestMalformedEventsOnlyAskForALook(t *testing.T) {
 		w.pass(time.Second)
 		w.shows("a:running")
 		equal(t, "pods", w.cache.Len(), 1)
+	})
+}
+
+// An event of the zero type claims nothing. It asks for one look, which is not repeated.
+func TestZeroEventTypeOnlyAsksForALook(t *testing.T) {
+	scripted(t, func(w *world, s *script) {
+		w.up("a")
+		w.relist()
+		_, looks := w.calls()
+		s.handle(pleg.RuntimeEvent[string]{Pod: "p", Container: "b"})
+		w.pass(10 * time.Second)
+		equal(t, "looks", w.count("Pod"), looks+1)
+		w.relist()
+		equal(t, "UnseenContainers", w.gen.Stats().UnseenContainers, 0)
+		equal(t, "zero type", pleg.RuntimeEventType(0).String(), "unknown")
 	})
 }
 

@@ -126,12 +126,14 @@ type Streamer[K comparable] interface {
 	Events(ctx context.Context, handle func(RuntimeEvent[K])) error
 }
 
-// RuntimeEventType is the kind of a runtime event. The numbers are the CRI's.
+// RuntimeEventType is the kind of a runtime event.
 type RuntimeEventType int
 
-// The kinds of runtime events. Events of other types still ask for a look.
+// The kinds of runtime events. RuntimeEventUnknown and undefined types claim nothing about
+// the container; such an event still asks for a look, and its Exit still counts.
 const (
-	RuntimeEventCreated RuntimeEventType = iota
+	RuntimeEventUnknown RuntimeEventType = iota
+	RuntimeEventCreated
 	RuntimeEventStarted
 	RuntimeEventStopped // exited
 	RuntimeEventDeleted
@@ -139,10 +141,10 @@ const (
 
 // String returns the type in lower case.
 func (t RuntimeEventType) String() string {
-	if t < RuntimeEventCreated || t > RuntimeEventDeleted {
-		return "unknown"
+	if t < RuntimeEventUnknown || t > RuntimeEventDeleted {
+		t = RuntimeEventUnknown
 	}
-	return [...]string{"created", "started", "stopped", "deleted"}[t]
+	return [...]string{"unknown", "created", "started", "stopped", "deleted"}[t]
 }
 
 // RuntimeEvent is an event of a runtime. It asks for a look at a pod, and its contents

@@ -148,8 +148,8 @@ func (p *pod[K]) meet(s Container, began, ended tick, former *formerContainers[K
 		if c.exit == nil && s.Exit != nil {
 			c.exit = s.Exit.copy()
 		}
-	case n != nil && n.at < began:
-		n.exit = nil // the container is alive, so the event lied
+	case (r == created || r == running) && r >= c.is && n != nil && n.at < began:
+		n.exit = nil // the container was alive after the event, which was wrong
 	}
 	if ahead = r > c.is; ahead {
 		c.is, c.at = r, ended
@@ -368,18 +368,19 @@ func (p *pod[K]) exit(c *container) Exit[K] {
 	return e
 }
 
-// event takes an event. It reports whether it named something that no answer has shown.
-func (p *pod[K]) event(e RuntimeEvent[K], now tick, former *formerContainers[K]) (news bool) {
+// event takes an event, and keeps what it says about a container that answers have not
+// shown.
+func (p *pod[K]) event(e RuntimeEvent[K], now tick, former *formerContainers[K]) {
 	p.heard = now
 	r := rankNamed(e.Type)
 	c := p.containers[e.Container]
 	switch {
-	case e.Container == "" || r == unseen:
-		return false
+	case e.Container == "", r == unseen && e.Exit == nil:
+		return
 	case c == nil && former.has(ref[K]{p.key, e.Container}):
-		return false
+		return
 	case c != nil && c.is >= r && (e.Exit == nil || c.endReported):
-		return false
+		return
 	}
 	p.wake()
 	n := p.named[e.Container]
@@ -391,7 +392,6 @@ func (p *pod[K]) event(e RuntimeEvent[K], now tick, former *formerContainers[K])
 	if e.Exit != nil {
 		n.exit = e.Exit.copy()
 	}
-	return true
 }
 
 // behind reports whether the look that began at began lacks the claims of events before
@@ -405,7 +405,7 @@ func (p *pod[K]) behind(began tick, former *formerContainers[K]) (behind bool, n
 		c := p.containers[id]
 		isFormer := c == nil && former.has(ref[K]{p.key, id})
 		switch {
-		case c != nil && c.is < n.is && (c.seen || n.is < removed), c == nil && !isFormer && n.is < removed:
+		case c != nil && c.is < n.is && (c.seen || n.is < removed), c == nil && !isFormer && n.is > unseen && n.is < removed:
 			behind = true
 			continue
 		case c == nil && !isFormer:
@@ -447,26 +447,45 @@ func (e end[K]) compare(f end[K]) int {
 	return cmp.Or(e.exit.Details.Finished.Compare(f.exit.Details.Finished), strings.Compare(e.exit.Container, f.exit.Container))
 }
 
-// mostFormer is how many removed containers are remembered.
+// mostFormer is after how many more removals a removed container is forgotten, beyond
+// twice the containers that there were when it was removed. So a runtime that lost all of
+// its containers and shows them again repeats no exit.
 const mostFormer = 4096
 
 // formerContainers holds the containers removed last. If one of them comes back, its end
 // has been reported already.
 type formerContainers[K comparable] struct {
-	queue queue.Queue[ref[K], formerContainer[K]]
+	queue    queue.Queue[ref[K], formerContainer[K]]
+	removals int // so far
+	known    int // containers that are not removed, as counted by the owner
 }
 
 // A formerContainer is a removed container.
 type formerContainer[K comparable] struct {
-	at   tick // when the answer that proved its removal ended
-	seen bool // an answer has shown it
-	exit Exit[K]
+	at    tick // when the answer that proved its removal ended
+	seen  bool // an answer has shown it
+	exit  Exit[K]
+	until int // the number of removals at which it is forgotten
 }
 
 func (g *formerContainers[K]) has(c ref[K]) bool { return g.queue.Get(c) != nil }
 
 // add adds a container.
-func (g *formerContainers[K]) add(c ref[K], x formerContainer[K]) { *g.queue.Put(c) = x }
+func (g *formerContainers[K]) add(c ref[K], x formerContainer[K]) {
+	g.removals++
+	x.until = g.removals + mostFormer + 2*g.known
+	*g.queue.Put(c) = x
+}
+
+// forget removes and returns the first container if its time is over.
+func (g *formerContainers[K]) forget() (c ref[K], ok bool) {
+	c, x := g.queue.First()
+	if x == nil || g.removals < x.until {
+		return c, false
+	}
+	g.queue.Drop(c)
+	return c, true
+}
 
 // returned removes a container that an answer shows, unless the question began before its
 // removal was proved. back reports whether the container was in an answer before.

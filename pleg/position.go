@@ -122,7 +122,7 @@ func (g *Generator[K, S]) openLog(o ExitOptions[K]) *exitLog[K] {
 	}
 	slices.SortStableFunc(known, end[K].compare)
 	for _, e := range known {
-		l.take(e, mostExits+2*g.live)
+		l.take(e, g.live)
 	}
 	g.readers.logs[l] = struct{}{}
 	return l
@@ -140,7 +140,7 @@ func (g *Generator[K, S]) resume(l *exitLog[K], p *ExitPosition[K]) {
 			l.baseline = g.tick()
 		}
 	}
-	l.due, l.lost = slices.Clone(p.Due), p.Lost
+	l.due, l.limit, l.lost = slices.Clone(p.Due), len(p.Due), p.Lost
 	if len(l.due) > 0 {
 		queue.Signal(l.wake)
 	}
@@ -165,7 +165,7 @@ func (g *Generator[K, S]) expect(l *exitLog[K], pod K, c Container) {
 	}
 	l.expects[at] = struct{}{}
 	if x := g.former.queue.Get(at); x != nil {
-		l.take(end[K]{exit: x.exit, seen: x.seen, at: x.at}, mostExits+2*g.live)
+		l.take(end[K]{exit: x.exit, seen: x.seen, at: x.at}, g.live)
 		return
 	}
 	g.await(pod, c)

@@ -17,35 +17,42 @@ func newPublisher[K comparable]() publisher[K] {
 	return publisher[K]{subscribers: map[*subscriber[K]]struct{}{}, logs: map[*exitLog[K]]struct{}{}}
 }
 
-// publish passes the steps of one pod on, with a PodSync after them if sync is set. live
-// is the number of known containers, and present reports whether a pod is present.
-func (p *publisher[K]) publish(key K, steps []step[K], sync bool, live int, present func(K) bool) {
+// events passes the events of one pod's steps on, with a PodSync after them if sync is
+// set. pods is the number of present pods, and present reports whether a pod is one.
+func (p *publisher[K]) events(key K, steps []step[K], sync bool, pods int, present func(K) bool) {
 	var events []Event[K]
-	var ends []end[K]
 	for _, s := range steps {
 		if s.event != "" {
 			events = append(events, Event[K]{key, s.event, s.container})
-		}
-		if s.end != nil {
-			ends = append(ends, *s.end)
 		}
 	}
 	if sync {
 		events = append(events, Event[K]{Pod: key, Type: PodSync})
 	}
-	if len(events) > 0 {
-		for s := range p.subscribers {
-			p.merged += uint64(s.put(key, events))
-			if s.pending.Len() > mostAbsent+live {
-				p.merged += uint64(s.dropAbsent(present))
-			}
-			queue.Signal(s.wake)
+	if len(events) == 0 {
+		return
+	}
+	for s := range p.subscribers {
+		p.merged += uint64(s.put(key, events))
+		if s.pending.Len() > mostAbsent+pods {
+			p.merged += uint64(s.dropAbsent(present))
+		}
+		queue.Signal(s.wake)
+	}
+}
+
+// exits passes the ends among steps on. containers is the number of known ones.
+func (p *publisher[K]) exits(steps []step[K], containers int) {
+	var ends []end[K]
+	for _, s := range steps {
+		if s.end != nil {
+			ends = append(ends, *s.end)
 		}
 	}
 	slices.SortFunc(ends, end[K].compare)
 	for l := range p.logs {
 		for _, e := range ends {
-			l.take(e, mostExits+2*live)
+			l.take(e, containers)
 		}
 	}
 }

@@ -153,6 +153,58 @@ func TestStatusBesideAnErrorIsStored(t *testing.T) {
 	})
 }
 
+// A look that began before a full list may be answered after it. If it is refused because
+// the list is newer, the pod is looked at once more, at once, and no look has failed.
+func TestLookOlderThanAListIsRepeated(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		x := &script{recorder: w.rt}
+		hold, looks := make(chan struct{}), 0
+		rt := &scene{recorder: w.rt}
+		rt.pod = func(id string) (pleg.Pod[string], *plegtest.Status, error) {
+			if looks++; looks == 1 {
+				<-hold
+			}
+			return w.rt.Pod(w.ctx, id)
+		}
+		w.make(rt, pleg.GeneratorOptions[string]{Stream: x})
+		w.start()
+		w.pass(5 * time.Second)
+		w.gen.RequestRelist("p") // which does not exist yet
+		w.pass(time.Second)
+		w.relist()
+		w.up("a")
+		close(hold)
+		w.shows("a:running")
+		equal(t, "looks", looks, 2)
+		w.pass(10 * time.Minute)
+		equal(t, "looks later", looks, 2)
+	})
+}
+
+// If the second look is refused as well, because another writer's entry is ahead, the looks
+// back off.
+func TestSecondRefusedLookFails(t *testing.T) {
+	setup{stream: true}.run(t, func(w *world) {
+		w.start()
+		w.pass(5 * time.Second)
+		w.up("a")
+		w.cache.Set("p", nil, nil, time.Now().Add(time.Minute))
+		_, before := w.calls()
+		w.gen.RequestRelist("p")
+		w.pass(0)
+		_, looks := w.calls()
+		if n := looks - before; n < 2 || n > 3 {
+			t.Errorf("%d looks at once", n)
+		}
+		w.pass(59 * time.Second)
+		if _, later := w.calls(); later-looks > 12 {
+			t.Errorf("%d looks in a minute", later-looks)
+		}
+		w.pass(20 * time.Second)
+		w.shows("a:running")
+	})
+}
+
 // A failed look is no evidence that an unknown pod exists.
 func TestFailedLookShowsNoPod(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {

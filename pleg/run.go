@@ -195,7 +195,9 @@ func (a *asker[K, S]) plan() (p plan[K]) {
 		}
 		p.wake = wakeup{next, waiting}
 		if g.stream != nil {
-			p.connect = g.streamed.connect(p.now)
+			if p.connect = g.streamed.connect(p.now); p.connect {
+				g.stats.ConnectionError = nil
+			}
 			if g.streamed.prove(p.now) {
 				g.stats.Connections++
 			}
@@ -291,6 +293,7 @@ func (a *asker[K, S]) streamEnded(end streamEnd) {
 	defer g.mu.Unlock()
 	now := g.clock()
 	g.stats.ConnectionErrors++
+	g.stats.ConnectionError = end.err
 	if g.streamed.ended(now, end.err) {
 		g.sched.wanted = true
 	}

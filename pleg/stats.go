@@ -9,6 +9,8 @@ import (
 // kubelet.
 type Stats struct {
 	Relists        uint64    // successful full lists
+	RelistErrors   uint64    // failed ones
+	RelistError    error     // of the last full list; nil if it succeeded
 	RelistDuration Histogram // pleg_relist_duration_seconds
 	RelistInterval Histogram // pleg_relist_interval_seconds, from start to start
 	LastSeen       time.Time // pleg_last_seen_seconds, the local start of the last successful full list
@@ -18,7 +20,9 @@ type Stats struct {
 	// ConnectionErrors (evented_pleg_connection_error_count) counts ended streams,
 	// including unsupported ones.
 	ConnectionErrors uint64
-	EventsReceived   uint64 // evented_pleg_notifications_received
+	// ConnectionError is the error with which the last stream ended; nil while one is open.
+	ConnectionError error
+	EventsReceived  uint64 // evented_pleg_notifications_received
 	// EventLatency (evented_pleg_connection_latency_seconds) is from RuntimeEvent.At to
 	// the arrival. A negative latency counts as 0.
 	EventLatency Histogram

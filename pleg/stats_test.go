@@ -1,6 +1,10 @@
 package pleg_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,6 +44,69 @@ func TestStatsTimeRelists(t *testing.T) {
 			t.Errorf("from start to start %vs, want %vs", s.RelistInterval.Sum, between)
 		}
 	})
+}
+
+// The errors of full lists and of streams are counted, and the last one is kept until the
+// next list succeeds or the next stream is open. Healthy wraps that of the list.
+func TestStatsKeepTheLastErrors(t *testing.T) {
+	listError, streamError := errors.New("no list today"), errors.New("no stream today")
+	setup{}.run(t, func(w *world) {
+		rt := &broken{recorder: w.rt, list: listError, stream: streamError}
+		w.make(rt, pleg.GeneratorOptions[string]{Stream: rt})
+		w.start()
+		w.pass(2500 * time.Millisecond)
+		s := w.gen.Stats()
+		equal(t, "RelistErrors", s.RelistErrors, 3)
+		equal(t, "RelistError", s.RelistError, listError)
+		equal(t, "ConnectionErrors", s.ConnectionErrors, 3) // at 0, 0 and 1 s
+		equal(t, "ConnectionError", s.ConnectionError, streamError)
+		err := w.gen.Healthy()
+		equal(t, "Healthy wraps the error", errors.Is(err, listError), true)
+		equal(t, "Healthy", fmt.Sprint(err), "pleg: Healthy: no full list has succeeded yet: no list today")
+		rt.set(nil, nil)
+		w.pass(10 * time.Second)
+		s = w.gen.Stats()
+		equal(t, "RelistErrors", s.RelistErrors, 3)
+		equal(t, "RelistError", s.RelistError, nil)
+		equal(t, "ConnectionError", s.ConnectionError, nil)
+		equal(t, "Healthy", w.gen.Healthy(), nil)
+		rt.set(listError, nil)
+		w.pass(11 * time.Minute)
+		equal(t, "Healthy wraps the error of an old list", errors.Is(w.gen.Healthy(), listError), true)
+	})
+}
+
+// broken is a runtime whose lists and streams fail on demand.
+type broken struct {
+	*recorder
+	mu           sync.Mutex
+	list, stream error
+}
+
+func (b *broken) set(list, stream error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.list, b.stream = list, stream
+}
+
+func (b *broken) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
+	b.mu.Lock()
+	err := b.list
+	b.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return b.recorder.Pods(ctx)
+}
+
+func (b *broken) Events(ctx context.Context, handle events) error {
+	b.mu.Lock()
+	err := b.stream
+	b.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return b.recorder.Events(ctx, handle)
 }
 
 // Writes that the cache refuses count.

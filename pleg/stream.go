@@ -22,16 +22,15 @@ func reconnect() backoff.Policy {
 //
 // The zero value is an unopened stream with a period of 0.
 type streamState struct {
-	period      time.Duration // the short relist period
-	open        bool
-	opened      time.Time // if open
-	retryAt     time.Time // if not open and again is set
-	again       bool      // an earlier connection existed
-	received    bool      // this connection has brought an event
-	proven      bool      // this connection is proven
-	resynced    bool      // a full relist has begun a period after opened
-	unsupported bool      // the last ended connection returned ErrUnsupported
-	failures    int       // in a row
+	period   time.Duration // the short relist period
+	open     bool
+	opened   time.Time // if open
+	retryAt  time.Time // if not open and again is set
+	again    bool      // an earlier connection existed
+	received bool      // this connection has brought an event
+	proven   bool      // this connection is proven
+	resynced bool      // a full relist has begun a period after opened
+	failures int       // in a row
 }
 
 // connect opens the stream if it is due.
@@ -44,14 +43,13 @@ func (s *streamState) connect(now time.Time) bool {
 }
 
 // reset forgets a stream given up by the Generator.
-func (s *streamState) reset() { *s = streamState{period: s.period, unsupported: s.unsupported} }
+func (s *streamState) reset() { *s = streamState{period: s.period} }
 
 // ended closes the stream and reports whether it was relied upon.
 func (s *streamState) ended(now time.Time, err error) (lost bool) {
 	lost = s.reliable()
 	policy := reconnect()
-	s.unsupported = errors.Is(err, ErrUnsupported)
-	if s.unsupported {
+	if errors.Is(err, ErrUnsupported) {
 		s.failures, s.retryAt = 0, now.Add(policy.Max)
 	} else {
 		if now.Sub(s.opened) >= policy.ResetAfter {
@@ -74,7 +72,7 @@ func (s *streamState) prove(now time.Time) bool {
 	if !s.open || s.proven || !s.received && now.Before(s.opened.Add(s.period)) {
 		return false
 	}
-	s.proven, s.unsupported = true, false
+	s.proven = true
 	return true
 }
 

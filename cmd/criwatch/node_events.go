@@ -50,12 +50,20 @@ func (n *node) follow(ctx context.Context, handle func(pleg.RuntimeEvent[string]
 	}
 }
 
+// eventTypes are the CRI's types of events.
+var eventTypes = map[cri.ContainerEventType]pleg.RuntimeEventType{
+	cri.ContainerEventType_CONTAINER_CREATED_EVENT: pleg.RuntimeEventCreated,
+	cri.ContainerEventType_CONTAINER_STARTED_EVENT: pleg.RuntimeEventStarted,
+	cri.ContainerEventType_CONTAINER_STOPPED_EVENT: pleg.RuntimeEventStopped,
+	cri.ContainerEventType_CONTAINER_DELETED_EVENT: pleg.RuntimeEventDeleted,
+}
+
 // event translates one event. The result has no pod if the event has no sandbox status,
 // and then pleg relists.
 func (n *node) event(e *cri.ContainerEventResponse) pleg.RuntimeEvent[string] {
 	out := pleg.RuntimeEvent[string]{
 		Container: e.ContainerId,
-		Type:      pleg.RuntimeEventType(e.ContainerEventType),
+		Type:      eventTypes[e.ContainerEventType],
 		At:        stamp(e.CreatedAt),
 	}
 	sandbox := e.PodSandboxStatus

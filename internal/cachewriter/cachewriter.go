@@ -13,7 +13,6 @@ import (
 type Counts struct {
 	Stale         uint64 // writes that were not new enough
 	Skewed        uint64 // times beyond MaxSkew
-	Resurrections uint64 // Stale writes for deleted keys
 	Tombstones    int    // remembered deletions
 }
 

@@ -142,9 +142,6 @@ func (c *Cache[K, S]) write(key K, status S, err error, at time.Time, inOrder bo
 	old := c.last(key)
 	if earliest := c.earliestWrite(old); v.at < earliest || v.at == earliest && (earliest == never || !inOrder && !(c.equal && old.present())) {
 		c.counts.Stale++
-		if old != nil && !old.entry.Present {
-			c.counts.Resurrections++
-		}
 		return nil, false
 	}
 	if c.merge != nil {

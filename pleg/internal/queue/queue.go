@@ -47,6 +47,14 @@ func (q *Queue[K, V]) Get(key K) *V {
 	return nil
 }
 
+// First returns the first slot, or nil.
+func (q *Queue[K, V]) First() (key K, value *V) {
+	if q.first == nil {
+		return key, nil
+	}
+	return q.first.key, &q.first.value
+}
+
 // Take removes and returns the first slot.
 func (q *Queue[K, V]) Take() (key K, value V, ok bool) {
 	s := q.first
