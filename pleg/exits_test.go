@@ -234,11 +234,21 @@ func TestExitOfAnEventIsUsedAtLast(t *testing.T) {
 		{"one that a later answer shows in an unknown state", func(w *world, s *script, _ *pleg.ExitReader[string]) {
 			w.up("a")
 			w.relist()
-			state := pleg.StateUnknown
-			s.look = func() []pleg.Container { return []pleg.Container{{ID: "keep"}, {ID: "a", State: state}} }
+			s.look = func() []pleg.Container { return []pleg.Container{{ID: "keep"}, {ID: "a"}} }
 			s.handle(told)
 			w.pass(time.Second)
 			s.look = nil
+			w.rt.Remove("p", "a")
+			w.relist()
+		}, "a:event 7"},
+		{"one whose state is always unknown", func(w *world, s *script, _ *pleg.ExitReader[string]) {
+			w.up("a")
+			s.list = func() []pleg.Container { return []pleg.Container{{ID: "keep"}, {ID: "a"}} }
+			s.look = s.list
+			w.relist()
+			s.handle(told)
+			w.pass(time.Second)
+			s.list, s.look = nil, nil
 			w.rt.Remove("p", "a")
 			w.relist()
 		}, "a:event 7"},

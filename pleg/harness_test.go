@@ -272,12 +272,22 @@ func equal[T comparable](t testing.TB, what string, got, want T) {
 	}
 }
 
-// script is a Streamer whose events the test sends by hand. If look is set, looks show
-// its containers.
+// script is a Streamer whose events the test sends by hand. If list or look is set,
+// lists or looks show its containers in each pod.
 type script struct {
 	*recorder
-	handle events
-	look   func() []pleg.Container
+	handle     events
+	list, look func() []pleg.Container
+}
+
+func (s *script) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
+	pods, err := s.recorder.Pods(ctx)
+	for i := range pods {
+		if s.list != nil {
+			pods[i].Containers = s.list()
+		}
+	}
+	return pods, err
 }
 
 func (s *script) Pod(ctx context.Context, id string) (pleg.Pod[string], *plegtest.Status, error) {

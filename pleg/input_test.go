@@ -178,6 +178,10 @@ func TestZeroEventTypeOnlyAsksForALook(t *testing.T) {
 		equal(t, "looks", w.count("Pod"), looks+1)
 		w.relist()
 		equal(t, "UnseenContainers", w.gen.Stats().UnseenContainers, 0)
+		s.handle(pleg.RuntimeEvent[string]{Pod: "p", Container: "b", Exit: &pleg.ExitDetails{}})
+		w.pass(10 * time.Second)
+		equal(t, "looks", w.count("Pod"), looks+2)
+		equal(t, "Retained", w.gen.Stats().Retained, 0)
 		equal(t, "zero type", pleg.RuntimeEventType(0).String(), "unknown")
 	})
 }
