@@ -129,16 +129,23 @@ func TestExpectedContainersSurviveACrash(t *testing.T) {
 
 // Events alone end no container, but one that was only named can be expected later.
 func TestExpectAfterItsEvents(t *testing.T) {
-	scripted(t, func(w *world, s *script) {
-		r, exits := w.follow(pleg.ExitOptions[string]{Resume: position(t, `{"baseline": true}`)})
-		s.handle(event("c", pleg.RuntimeEventCreated))
-		s.handle(event("c", pleg.RuntimeEventDeleted))
-		w.pass(100 * time.Millisecond)
-		equal(t, "exits", exits(), "")
-		r.Expect("p", pleg.Container{ID: "c", Name: "main", Attempt: 3})
-		w.pass(10 * time.Minute)
-		equal(t, "exits", exits(), "c:inferred")
-	})
+	for _, stamped := range []bool{true, false} {
+		scripted(t, func(w *world, s *script) {
+			r, exits := w.follow(pleg.ExitOptions[string]{Resume: position(t, `{"baseline": true}`)})
+			for _, kind := range []pleg.RuntimeEventType{pleg.RuntimeEventCreated, pleg.RuntimeEventDeleted} {
+				e := event("c", kind)
+				if !stamped {
+					e.At = time.Time{}
+				}
+				s.handle(e)
+			}
+			w.pass(100 * time.Millisecond)
+			equal(t, "exits", exits(), "")
+			r.Expect("p", pleg.Container{ID: "c", Name: "main", Attempt: 3})
+			w.pass(10 * time.Minute)
+			equal(t, "exits", exits(), "c:inferred")
+		})
+	}
 }
 
 // A look that began before a container was expected says nothing about it.

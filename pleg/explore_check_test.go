@@ -25,6 +25,7 @@ type observed struct {
 	told          [2]bool // taken events report the end
 	syncOwed      bool
 	resumed       bool
+	closed        bool // the reader of exits is closed
 	lied          bool // a full list was wrong
 	yielded       [2]int
 	lists, looks  int
@@ -196,6 +197,9 @@ func (w *podWorld) Broken() error { return w.violation }
 // that failed backs off.
 func (w *podWorld) Settle() {
 	w.catchUp()
+	if w.closed {
+		w.reopen()
+	}
 	for len(w.events) > 0 {
 		w.deliver(0)
 		w.dropEvent(0)

@@ -53,7 +53,7 @@ func (e *encoder) encode(w *podWorld) []byte {
 	e.time(w.cache.Get("none").Modified) // the global time
 	e.ints(w.g.writer.Counts().Tombstones)
 	e.runtime(w, entry.Modified)
-	e.observed(w.observed)
+	e.observed(w)
 	sum := sha256.Sum256(e.buf)
 	return sum[:16]
 }
@@ -95,9 +95,13 @@ func (e *encoder) runtime(w *podWorld, modified time.Time) {
 }
 
 // observed encodes the judge's memory.
-func (e *encoder) observed(o observed) {
+func (e *encoder) observed(w *podWorld) {
+	o := w.observed
 	e.ints(o.ticksLeft, o.faultsLeft)
-	e.bools(o.syncOwed, o.resumed, o.lied, o.model.Full)
+	e.bools(o.syncOwed, o.resumed, o.closed, o.lied, o.model.Full)
+	if o.closed {
+		e.string(fmt.Sprint(w.exits.Position()))
+	}
 	for c, id := range exploredIDs {
 		e.bools(o.inCache[c], o.left[c], o.known[c], o.told[c], o.model.owed[id], o.model.past[id], o.model.perhaps[id], o.model.listed[id])
 		e.ints(o.started[c], o.died[c], o.removed[c], o.yielded[c], int(o.seen[c]))

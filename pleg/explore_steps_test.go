@@ -33,6 +33,8 @@ const (
 	stepRun
 	stepProgram
 	stepReader
+	stepClose
+	stepReopen
 	stepWait
 	stepSync
 	stepTake
@@ -104,12 +106,17 @@ func (w *podWorld) findSteps() (list []podStep) {
 		add(stepBreak, 0)
 	}
 	for c := range w.pods {
-		if w.truth()[c] == inCreated && w.may(faultExpect) {
+		if w.truth()[c] == inCreated && w.may(faultExpect) && !w.closed {
 			add(stepExpect, c)
 		}
 	}
 	if w.may(faultReader) {
 		add(stepReader, 0)
+	}
+	if w.closed {
+		add(stepReopen, 0)
+	} else if w.may(faultClose) && w.model.Full {
+		add(stepClose, 0)
 	}
 	if w.may(faultRun) {
 		add(stepRun, 0)
@@ -187,6 +194,12 @@ func (w *podWorld) take(s podStep) {
 	case stepReader:
 		turn, fault = false, true
 		w.newReader()
+	case stepClose:
+		turn, fault = false, true
+		w.closeReader()
+	case stepReopen:
+		turn = false
+		w.reopen()
 	case stepDeliver:
 		turn, fault = !w.lazy, i > 0
 		w.deliver(i)
@@ -268,6 +281,7 @@ func (w *podWorld) describe(s podStep) string {
 		stepTurn: "the Generator takes the event", stepTick: "a second passes", stepBreak: "the stream ends",
 		stepRun: "Run ends and begins again", stepProgram: "the program starts again",
 		stepCatchUp: "it is so", stepReader: "a new reader of exits",
+		stepClose: "the reader of exits is closed", stepReopen: "a reader continues where the closed one ended",
 		stepWait: "a wait begins", stepSync: "RequestSync",
 		stepTake: "the reader takes events", stepTakeExit: "the reader takes an exit",
 	}[s.do]

@@ -40,6 +40,7 @@ const (
 	faultRun     = 'S' // Run ends and another begins
 	faultProgram = 'P' // the program starts again, and its reader of exits resumes
 	faultReader  = 'N' // a new reader of exits replaces the reader
+	faultClose   = 'C' // the reader of exits is closed, and another resumes from its position later
 	faultExpect  = 'X' // the reader expects a container that was just created
 	faultWait    = 'W' // a wait begins
 	faultSync    = 'Y' // RequestSync
@@ -59,7 +60,7 @@ var explorations = func() (list []exploration) {
 			if pods == two {
 				name += ", two containers"
 			}
-			list = append(list, exploration{name: name, stream: stream, pods: pods, ticks: 1, faults: 1, kinds: "ELRDABMSPNXWYV"})
+			list = append(list, exploration{name: name, stream: stream, pods: pods, ticks: 1, faults: 1, kinds: "ELRDABMSPNCXWYV"})
 		}
 	}
 	return append(list,
@@ -70,7 +71,7 @@ var explorations = func() (list []exploration) {
 		exploration{name: "failures", stream: true, pods: one, ticks: 2, faults: 3, kinds: "EBW"},
 		exploration{name: "empty lists", pods: one, ticks: 2, faults: 3, kinds: "MPXV"},
 		exploration{name: "restarts", stream: true, pods: two, ticks: 1, faults: 2, kinds: "SPE"},
-		exploration{name: "readers", stream: true, pods: one, ticks: 2, faults: 3, kinds: "NPX"},
+		exploration{name: "readers", stream: true, pods: one, ticks: 2, faults: 3, kinds: "NCPX"},
 	)
 }()
 

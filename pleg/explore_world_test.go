@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -139,9 +140,7 @@ func (w *podWorld) begin(o ExitOptions[string]) {
 	}
 	w.g = g
 	w.reader = g.subscribe()
-	if w.exits, err = g.ExitReader(o); err != nil {
-		panic(err)
-	}
+	w.open(o)
 }
 
 // silent is a Runtime and a Streamer that are never called.
@@ -248,7 +247,7 @@ func (w *podWorld) answer(i int, as podView, empty bool, err error) {
 	if empty {
 		seen = nil
 	}
-	if err == nil {
+	if err == nil && !w.closed {
 		w.model.Answer(q.list, seen)
 	}
 	w.showAnswer(seen)
@@ -270,7 +269,7 @@ func (w *podWorld) answer(i int, as podView, empty bool, err error) {
 func (w *podWorld) deliver(i int) {
 	e := w.events[i]
 	if w.plant && w.resumed && e.Type == RuntimeEventDeleted && !w.known[strings.Index("ab", e.Container)] {
-		w.exits.log.ended[ref[string]{e.Pod, e.Container}] = struct{}{}
+		w.exits.log.forget(ref[string]{e.Pod, e.Container})
 	}
 	w.g.event(e)
 }
@@ -295,28 +294,68 @@ func (w *podWorld) endProgram() {
 	p := w.exits.Position()
 	w.calls, w.streaming, w.events, w.waits = nil, false, nil, false
 	w.model = w.model.Copy()
+	w.closed = false
 	w.restarted()
 	w.begin(ExitOptions[string]{Resume: &p})
 }
 
 // newReader replaces the reader of exits.
 func (w *podWorld) newReader() {
+	w.closeReader()
+	w.closed = false
+	w.open(ExitOptions[string]{})
+	w.model = NewModel(w.now)
+	w.model.Full = w.g.sched.answered
+	w.model.Begin(w.answers(), w.isGone, false)
+	w.yielded = [2]int{}
+}
+
+// closeReader closes the reader, whose position must stay the same.
+func (w *podWorld) closeReader() {
+	before := w.exits.Position()
 	w.exits.Close()
+	if after := w.exits.Position(); !reflect.DeepEqual(before, after) {
+		w.fail("the position %+v becomes %+v by Close", before, after)
+	}
+	w.closed = true
+}
+
+// reopen continues from the position of the closed reader. It owes what that one owed, and
+// the exits of the containers that have come since and are still there.
+func (w *podWorld) reopen() {
+	p := w.exits.Position()
+	w.closed = false
+	w.open(ExitOptions[string]{Resume: &p})
+	w.model = w.model.Copy()
+	since := w.answers()
+	for id := range since {
+		if w.model.owed[id] || w.model.past[id] || w.model.perhaps[id] {
+			delete(since, id)
+		}
+	}
+	w.model.Begin(since, w.isGone, true)
+}
+
+// open makes the reader of exits.
+func (w *podWorld) open(o ExitOptions[string]) {
 	var err error
-	if w.exits, err = w.g.ExitReader(ExitOptions[string]{}); err != nil {
+	if w.exits, err = w.g.ExitReader(o); err != nil {
 		panic(err)
 	}
-	full, known := w.g.sched.answered, map[string]Container{}
+}
+
+// answers returns the containers that answers have shown to this Generator.
+func (w *podWorld) answers() map[string]Container {
+	known := map[string]Container{}
 	for c, id := range exploredIDs {
 		if w.known[c] {
 			known[id] = Container{ID: id, State: w.seen[c]}
 		}
 	}
-	w.model = NewModel(w.now)
-	w.model.Full = full
-	w.model.Begin(known, func(id string) bool { return w.truth()[strings.Index("ab", id)] == inRemoved }, false)
-	w.yielded = [2]int{}
+	return known
 }
+
+func (w *podWorld) isGone(id string) bool { return w.truth()[strings.Index("ab", id)] == inRemoved }
 
 // answered reports whether a wait has ended.
 func (w *podWorld) answered() bool {

@@ -2,19 +2,22 @@ package pleg
 
 import "fmt"
 
-// Forget plants the fault of an earlier version: the reader drops the end of a container
-// and remembers it as reported.
+// Forget plants the fault of an earlier version: an event's claim becomes an end, and the
+// reader takes it for one from before it was made.
 func (r *ExitReader[K]) Forget(pod K, id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.log.ended[ref[K]{pod, id}] = struct{}{}
+	r.log.forget(ref[K]{pod, id})
 }
 
-// Readers returns the number of readers of exits.
-func (g *Generator[K, S]) Readers() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.readers.logs)
+func (l *exitLog[K]) forget(c ref[K]) {
+	if _, expected := l.expects[c]; expected {
+		return
+	}
+	baseline := l.baseline
+	l.baseline = notListed
+	l.take(end[K]{exit: Exit[K]{Pod: c.pod, Container: c.container, Source: ExitToldByEvent}, seen: true}, 0)
+	l.baseline = baseline
 }
 
 // Valid checks the invariants of the Generator's state.

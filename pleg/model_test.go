@@ -61,8 +61,11 @@ func (m *Model) Answer(list bool, seen []Container) {
 		if list && !m.Full && c.State == StateExited && before && !m.owed[c.ID] {
 			m.past[c.ID], m.listed[c.ID] = true, true
 		}
-		if !list {
+		if !list && m.listed[c.ID] {
 			delete(m.listed, c.ID)
+			if !before { // the list did not tell the time
+				delete(m.past, c.ID)
+			}
 		}
 		if !m.past[c.ID] {
 			m.owed[c.ID] = true
@@ -87,7 +90,7 @@ func (m *Model) Yield(id string, ended bool) error {
 		return fmt.Errorf("the exit of %s is yielded twice", id)
 	case !ended:
 		return fmt.Errorf("the exit of %s is yielded before its end", id)
-	case m.past[id], !m.owed[id] && !m.perhaps[id]:
+	case m.past[id] && !m.listed[id], !m.past[id] && !m.owed[id] && !m.perhaps[id]:
 		return fmt.Errorf("the exit of %s is yielded; past %v, owed %v", id, m.past[id], m.owed[id])
 	}
 	return nil

@@ -13,13 +13,23 @@ func (r *Runtime[K]) Pods(ctx context.Context) ([]pleg.Pod[K], error) {
 	var list []pleg.Pod[K]
 	var none K
 	err := r.call(ctx, "Pods", none, func() error {
-		if r.roll("Empty", r.faults.Empty, r.calls[callCount{"Pods", -1}]) {
+		n := r.calls[callCount{"Pods", -1}]
+		if r.roll("Empty", r.faults.Empty, n) {
 			return nil
 		}
+		terse := r.roll("Terse", r.faults.Terse, n)
 		for _, id := range r.order {
-			if s := r.shown(r.pods[id]); s != nil {
-				list = append(list, pleg.Pod[K]{ID: id, Containers: s.copyOf()})
+			s := r.shown(r.pods[id])
+			if s == nil {
+				continue
 			}
+			containers := s.copyOf()
+			for i := range containers {
+				if terse {
+					containers[i].Exit = nil
+				}
+			}
+			list = append(list, pleg.Pod[K]{ID: id, Containers: containers})
 		}
 		return nil
 	})

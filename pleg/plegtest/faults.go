@@ -33,6 +33,7 @@ type Faults struct {
 	SlowBy time.Duration // 0 means 3s
 	Deaf   float64       // ignores its context while slow
 	Empty  float64       // is a list without pods
+	Terse  float64       // is a list without exits, as in the CRI
 	Lag    float64       // an exit or a removal is shown up to Delay after its event
 }
 
