@@ -16,7 +16,7 @@ import (
 // An answer is the answer to a question.
 type answer[K comparable, S any] struct {
 	question question[K]
-	pods     []Pod[K] // one for a look
+	pods     []Pod[K] // one for an inspection
 	status   S
 	err      error
 	panicked any // the value of a panic of the Runtime
@@ -44,23 +44,22 @@ func (g *Generator[K, S]) event(e RuntimeEvent[K]) {
 	r := g.find(e.Pod)
 	r.event(e, g.tick(), &g.former)
 	g.count(r)
-	g.unheard.Drop(e.Pod)
+	g.missed.Drop(e.Pod)
 }
 
 // mostLate is the greatest latency of an event. A greater one is a difference of clocks.
 const mostLate = time.Hour
 
-// want asks for a look at a pod, or for a full list if too much of what only events and
-// requests named is remembered or key is the zero key. It reports whether the pod has a
-// record.
+// want asks for an inspection of a pod. It asks for a full list if key is the zero key, or
+// if too many absent pods and claims are remembered. It reports whether the pod has a record.
 func (g *Generator[K, S]) want(key K) bool {
 	var none K
 	if key == none {
 		g.sched.wanted = true
 		return false
 	}
-	if g.pods.Len()-g.cached+g.named > mostAbsent+g.live {
-		if g.find(key) == nil || g.named > mostAbsent+g.live {
+	if g.pods.Len()-g.cached+g.claims > mostAbsent+g.containers {
+		if g.find(key) == nil || g.claims > mostAbsent+g.containers {
 			g.sched.wanted = true
 			return false
 		}
@@ -91,12 +90,12 @@ func (g *Generator[K, S]) record(key K) *record[K] {
 // count updates the counters of containers after a change of r, and forgets r if it is
 // empty.
 func (g *Generator[K, S]) count(r *record[K]) {
-	g.live += len(r.containers) - r.counted
-	g.named += len(r.pod.named) - r.heeded
-	r.counted, r.heeded = len(r.containers), len(r.pod.named)
-	g.former.known = g.live
+	g.containers += len(r.containers) - r.counted
+	g.claims += len(r.pod.claims) - r.countedClaims
+	r.counted, r.countedClaims = len(r.containers), len(r.pod.claims)
+	g.former.known = g.containers
 	for c, ok := g.former.forget(); ok; c, ok = g.former.forget() {
-		g.readers.forget(c)
+		g.publisher.forget(c)
 	}
 	if g.sched.forgetIdle(r.key) && !r.cached && r.sync == 0 && r.idle() {
 		g.pods.Drop(r.key)
@@ -128,7 +127,7 @@ func (g *Generator[K, S]) listAnswered(pods []Pod[K], err error, now time.Time) 
 	}
 	if g.pods.Len() > len(pods) {
 		for key := range g.pods.Keys() {
-			if r := g.find(key); r.mark != ended {
+			if r := g.find(key); r.inList != ended {
 				g.listed(r, nil, ended, now)
 			}
 		}
@@ -136,12 +135,12 @@ func (g *Generator[K, S]) listAnswered(pods []Pod[K], err error, now time.Time) 
 	if g.cache.Len() != g.cached {
 		g.reconcile()
 	}
-	for l := range g.readers.logs {
+	for l := range g.publisher.logs {
 		l.baseline = min(l.baseline, ended)
 	}
 }
 
-// reconcile looks at the pods whose entries another writer has added or deleted.
+// reconcile inspects the pods whose entries another writer has added or deleted.
 func (g *Generator[K, S]) reconcile() {
 	for key := range g.writer.Keys() {
 		g.record(key)
@@ -168,7 +167,7 @@ func (g *Generator[K, S]) setCached(r *record[K], cached bool) {
 
 // arrange sets g.order to the records of pods and marks them. It returns an error if pods
 // has a key twice.
-func (g *Generator[K, S]) arrange(pods []Pod[K], mark tick) error {
+func (g *Generator[K, S]) arrange(pods []Pod[K], list tick) error {
 	for i := range pods {
 		key := pods[i].ID
 		if i >= len(g.order) {
@@ -177,13 +176,13 @@ func (g *Generator[K, S]) arrange(pods []Pod[K], mark tick) error {
 			g.order[i] = g.record(key)
 		}
 		r := g.order[i]
-		if r.mark == mark {
+		if r.inList == list {
 			for _, r := range g.order[:i] {
 				g.count(r) // forgets the new ones
 			}
 			return fmt.Errorf("pleg: Pods: pod %v is listed twice", key)
 		}
-		r.mark = mark
+		r.inList = list
 	}
 	clear(g.order[len(pods):]) // release them
 	g.order = g.order[:len(pods)]
@@ -191,47 +190,47 @@ func (g *Generator[K, S]) arrange(pods []Pod[K], mark tick) error {
 }
 
 // listed handles the containers of one pod in a full list that has been answered. If the
-// list changes the pod, or overlapped with another answer, the list waits for a look at
-// the pod, unless looks at it fail.
+// list changes the pod, or overlapped with another answer, the list waits for an inspection
+// of the pod, unless those fail.
 func (g *Generator[K, S]) listed(r *record[K], seen []Container, ended tick, now time.Time) {
 	l := g.sched.list
-	quiet, heard := r.quiet, r.heard > r.answered
-	steps, look, never := r.list(seen, l.began, ended, &g.former)
-	shown := r.mark == ended
-	if quiet && r.quiet && shown == r.cached {
+	settled, announced := r.settled, r.lastEvent > r.answered
+	steps, inspect, unseen := r.list(seen, l.began, ended, &g.former)
+	shown := r.inList == ended
+	if settled && r.settled && shown == r.cached {
 		return
 	}
-	g.stats.UnseenContainers += uint64(never)
-	if steps > 0 && g.relying && !heard {
-		u := g.unheard.Put(r.key)
+	g.stats.UnseenContainers += uint64(unseen)
+	if steps > 0 && g.relying && !announced {
+		u := g.missed.Put(r.key)
 		if u.steps == 0 {
 			u.found = now
 		}
 		u.steps += steps
 	}
-	look = look || shown != r.cached || r.sync > 0
+	inspect = inspect || shown != r.cached || r.sync > 0
 	switch failing := g.sched.backsOff(r.key); {
 	case failing && !l.explicit && g.cache.Get(r.key).Err != nil: // its entry has an error
-		r.wake()
-	case look, failing && l.explicit:
-		r.wake()
+		r.unsettle()
+	case inspect, failing && l.explicit:
+		r.unsettle()
 		g.sched.need(r.key)
-		if !r.cached && g.sched.isLate(r.key) { // the list waits for no look, so the pod holds an error
+		if !r.cached && g.sched.isLate(r.key) { // the list does not wait for it, so the pod holds an error
 			var none S
 			if g.writer.SetInOrder(r.key, none, g.lateError(r.key), l.start) {
 				g.setCached(r, true)
 			}
 		}
-	case len(r.pod.named) == 0:
+	case len(r.pod.claims) == 0:
 		g.sched.dropRepeat(r.key)
 	}
 	g.count(r)
 }
 
-// lookAnswered handles the answer to a look at a pod.
-func (g *Generator[K, S]) lookAnswered(a answer[K, S], now time.Time) {
+// inspectionAnswered handles the answer to an inspection.
+func (g *Generator[K, S]) inspectionAnswered(a answer[K, S], now time.Time) {
 	key := a.question.pod
-	f := g.sched.lookEnded(key)
+	f := g.sched.inspectionEnded(key)
 	r := g.record(key)
 	defer g.count(r)
 	ended := g.tick()
@@ -247,37 +246,37 @@ func (g *Generator[K, S]) lookAnswered(a answer[K, S], now time.Time) {
 	switch {
 	case a.err != nil && !gone:
 		if !f.late { // otherwise its error is known
-			g.lookFailed(r, a.status, a.err, f, now)
+			g.inspectionFailed(r, a.status, a.err, f, now)
 		}
 	case back:
 		if old {
 			g.stats.StaleAnswers++
 		}
-		g.lookRefused(r, seen, old, f, ended, now)
+		g.inspectionRefused(r, seen, old, f, ended, now)
 	case gone && !g.cache.Delete(key, f.start), !gone && !g.writer.SetInOrder(key, a.status, nil, f.start):
-		// The entry holds as of a later time: that of a full list which began after this look,
-		// or that of another writer. Or the cache is closed.
-		g.lookRefused(r, seen, true, f, ended, now)
+		// The entry holds as of a later time: that of a full list which began after this
+		// inspection, or that of another writer. Or the cache is closed.
+		g.inspectionRefused(r, seen, true, f, ended, now)
 	default:
-		g.lookUsed(r, seen, !gone, f, ended, now)
+		g.inspectionUsed(r, seen, !gone, f, ended, now)
 	}
-	if gone && g.writer.Counts().Tombstones > mostAbsent+g.live {
+	if gone && g.writer.Counts().Tombstones > mostAbsent+g.containers {
 		g.sched.wanted = true // its start ends the tombstones
 	}
 }
 
-// lookUsed handles the containers in a look that the cache has accepted.
-func (g *Generator[K, S]) lookUsed(r *record[K], seen []Container, present bool, f flight, ended tick, now time.Time) {
-	steps, again := r.look(seen, f.began, ended, &g.former)
-	behind, never := r.behind(f.began, &g.former)
-	g.stats.UnseenContainers += uint64(never)
+// inspectionUsed handles the containers in an answer that the cache has accepted.
+func (g *Generator[K, S]) inspectionUsed(r *record[K], seen []Container, present bool, f flight, ended tick, now time.Time) {
+	steps, again := r.inspect(seen, f.began, ended, &g.former)
+	behind, unseen := r.behind(f.began, &g.former)
+	g.stats.UnseenContainers += uint64(unseen)
 	failed := g.sched.succeeded(r.key, !behind)
 	silent := !slices.ContainsFunc(steps, func(s step[K]) bool { return s.event != "" })
 	sync := silent && (present != r.cached || failed && present)
 	if r.sync > 0 {
 		sync = true
 		if r.sync < f.began {
-			r.sync = 0 // a later request gets a PodSync with the next look
+			r.sync = 0 // a later request gets a PodSync with the next inspection
 		}
 	}
 	g.setCached(r, present)
@@ -291,14 +290,14 @@ func (g *Generator[K, S]) lookUsed(r *record[K], seen []Container, present bool,
 	}
 }
 
-// lookRefused handles a look that is older than what is known, and asks for another. If
-// that is refused as well, it has failed. Only a look that overlapped with the newer
-// answer does not count, because the next one cannot.
-func (g *Generator[K, S]) lookRefused(r *record[K], seen []Container, counts bool, f flight, ended tick, now time.Time) {
-	r.show(seen, f.began, ended, &g.former)
+// inspectionRefused handles an answer that is older than what is known, and asks once more.
+// If the next answer is refused as well, that inspection has failed. An inspection that
+// overlapped with the newer answer does not count, because the next one cannot overlap.
+func (g *Generator[K, S]) inspectionRefused(r *record[K], seen []Container, counts bool, f flight, ended tick, now time.Time) {
+	r.observeAll(seen, f.began, ended, &g.former)
 	if counts && r.refused {
 		var none S
-		g.lookFailed(r, none, fmt.Errorf("pleg: Pod(%v): the answer is older than another one", r.key), f, now)
+		g.inspectionFailed(r, none, fmt.Errorf("pleg: Pod(%v): the answer is older than another one", r.key), f, now)
 		return
 	}
 	r.refused = r.refused || counts
@@ -309,12 +308,12 @@ func (g *Generator[K, S]) lookRefused(r *record[K], seen []Container, counts boo
 	}
 }
 
-// lookFailed handles the error of a look. It is stored if there is reason to believe that
-// the pod exists. The ends in full lists do not wait for more than two failures.
-func (g *Generator[K, S]) lookFailed(r *record[K], status S, err error, f flight, now time.Time) {
-	r.wake()
+// inspectionFailed handles the error of an inspection. It is stored if there is reason to
+// believe that the pod exists. Ends in full lists wait for at most two failures.
+func (g *Generator[K, S]) inspectionFailed(r *record[K], status S, err error, f flight, now time.Time) {
+	r.unsettle()
 	failures := g.sched.fail(r.key, now)
-	if r.cached || r.mark > 0 || len(r.containers) > 0 {
+	if r.cached || r.inList > 0 || len(r.containers) > 0 {
 		if isZero(status) {
 			status = g.cache.Get(r.key).Status
 		}
@@ -330,25 +329,25 @@ func (g *Generator[K, S]) lookFailed(r *record[K], status S, err error, f flight
 // isZero reports whether status is the zero S, so that the runtime returned no status.
 func isZero[S any](status S) bool { return reflect.ValueOf(&status).Elem().IsZero() }
 
-// publish passes the steps of a pod on to the readers.
+// publish passes the steps of a pod on to subscribers and readers of exits.
 func (g *Generator[K, S]) publish(r *record[K], steps []step[K], sync bool) {
-	g.readers.events(r.key, steps, sync, g.cached, func(key K) bool {
+	g.publisher.events(r.key, steps, sync, g.cached, func(key K) bool {
 		r := g.find(key)
 		return r != nil && r.cached
 	})
-	g.readers.exits(steps, g.live)
+	g.publisher.exits(steps, g.containers)
 }
 
-// lookLate handles a look whose deadline has passed.
-func (g *Generator[K, S]) lookLate(key K, now time.Time) {
-	f := g.sched.lateLook(key)
+// inspectionLate handles an inspection whose deadline has passed.
+func (g *Generator[K, S]) inspectionLate(key K, now time.Time) {
+	f := g.sched.late(key)
 	r := g.record(key)
 	defer g.count(r)
 	var none S
-	g.lookFailed(r, none, g.lateError(key), f, now)
+	g.inspectionFailed(r, none, g.lateError(key), f, now)
 }
 
-// lateError is the error of a look whose deadline has passed.
+// lateError is the error of an inspection whose deadline has passed.
 func (g *Generator[K, S]) lateError(key K) error {
 	return fmt.Errorf("pleg: Pod(%v): no answer within %v: %w", key, g.o.PodTimeout, context.DeadlineExceeded)
 }
@@ -370,13 +369,13 @@ func (g *Generator[K, S]) finishList(now time.Time) {
 // countMissed counts the steps that no event has reported for a period, and returns when
 // to do so again.
 func (g *Generator[K, S]) countMissed(now time.Time) (next wakeup) {
-	for key := range g.unheard.Keys() {
-		u := g.unheard.Get(key)
+	for key := range g.missed.Keys() {
+		u := g.missed.Get(key)
 		if at := u.found.Add(g.o.RelistPeriod); at.After(now) {
 			return wakeAt(at)
 		}
 		g.stats.MissedEvents += uint64(u.steps)
-		g.unheard.Drop(key)
+		g.missed.Drop(key)
 	}
 	return wakeup{}
 }

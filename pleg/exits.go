@@ -84,32 +84,32 @@ type ExitOptions[K comparable] struct {
 }
 
 // An ExitReader yields, once, the end of every container that an answer of the runtime
-// shows or that Expect announced; only a container that came and went between two
-// answers yields none, and Stats.UnseenContainers counts those that events named.
+// shows or that Expect announced. Only a container that came and went between two answers
+// yields none. Stats.UnseenContainers counts those of them that events named.
 //
-// Exits from before the reader was made are left out. These are the exits that the
-// Generator knew when the reader was made. Before the first full list, they are those
-// that this list shows without a finishing time, or with one before the reader was made.
-// So make the reader before Run starts, and start containers after that.
+// Exits from before the reader was made are left out. If the Generator has made a full list
+// by then, these are the exits that it knows. Otherwise they are the exits in the first full
+// list that have no finishing time, or one before the reader was made. So make the reader
+// before Run starts, and start containers after that.
 //
-// An exit comes after its pod's entry is in the cache. A pod's exits come in the order in
-// which they became known, or by finishing time if that happened at once. If looks at the
-// pod fail, an exit in a full list comes after the second failure.
+// An exit comes after its pod's entry is in the cache. Exits of a pod come in the order in
+// which they became known; those that one answer showed come by finishing time. If
+// inspections of the pod fail, an exit in a full list comes after the second failure.
 //
-// A reader that falls more than 4096 exits behind, beyond twice the containers, loses the
-// oldest; see Exit.Lost.
+// A reader may be 4096 exits behind, and twice as many as there were containers meanwhile.
+// Beyond that it loses the oldest exits; see Exit.Lost.
 //
 // Make one with Generator.ExitReader; the zero value is not usable. An ExitReader is
 // safe for concurrent use.
 type ExitReader[K comparable] struct {
-	mu       *sync.Mutex // the Generator's
-	log      *exitLog[K]
-	position func() ExitPosition[K] // with mu locked
-	expect   func(K, Container)     // likewise
-	drop     func()                 // likewise
-	ended    <-chan struct{}        // closed with the cache
-	closed   chan struct{}
-	once     sync.Once
+	mu          *sync.Mutex // the Generator's
+	log         *exitLog[K]
+	position    func() ExitPosition[K] // with mu locked
+	expect      func(K, Container)     // likewise
+	drop        func()                 // likewise
+	cacheClosed <-chan struct{}        // closed with the cache
+	closed      chan struct{}
+	once        sync.Once
 }
 
 // ExitReader returns a reader of exits, to be closed after use. The error wraps
@@ -122,13 +122,13 @@ func (g *Generator[K, S]) ExitReader(o ExitOptions[K]) (*ExitReader[K], error) {
 	defer g.mu.Unlock()
 	l := g.openLog(o)
 	return &ExitReader[K]{
-		mu:       &g.mu,
-		log:      l,
-		position: func() ExitPosition[K] { return g.position(l) },
-		expect:   func(pod K, c Container) { g.expect(l, pod, c) },
-		drop:     func() { delete(g.readers.logs, l) },
-		ended:    g.writer.Done(),
-		closed:   make(chan struct{}),
+		mu:          &g.mu,
+		log:         l,
+		position:    func() ExitPosition[K] { return g.position(l) },
+		expect:      func(pod K, c Container) { g.expect(l, pod, c) },
+		drop:        func() { delete(g.publisher.logs, l) },
+		cacheClosed: g.writer.Done(),
+		closed:      make(chan struct{}),
 	}, nil
 }
 
@@ -164,7 +164,7 @@ func (r *ExitReader[K]) NextAt(ctx context.Context) (e Exit[K], p ExitPosition[K
 // is that of Next.
 func (r *ExitReader[K]) wait(ctx context.Context, next func() (ok bool)) error {
 	for {
-		over := queue.IsClosed(r.ended) || queue.IsClosed(r.closed)
+		over := queue.IsClosed(r.cacheClosed) || queue.IsClosed(r.closed)
 		r.mu.Lock()
 		ok := next()
 		r.mu.Unlock()
@@ -176,7 +176,7 @@ func (r *ExitReader[K]) wait(ctx context.Context, next func() (ok bool)) error {
 		}
 		select {
 		case <-r.log.wake:
-		case <-r.ended:
+		case <-r.cacheClosed:
 		case <-r.closed:
 		case <-ctx.Done():
 			return ctx.Err()
@@ -205,10 +205,10 @@ func (r *ExitReader[K]) Position() ExitPosition[K] {
 	return r.position()
 }
 
-// Expect announces a container that the caller has created. Call it after the create
-// call returned, because an answer to a question asked later must show the container.
-// If a full list begun later lacks it, and a later look at its pod agrees, its exit is
-// inferred, with its Name and Attempt. Its State and Exit are ignored.
+// Expect announces a container that the caller has created. Call it after the create call
+// returned, because a full list that begins after Expect must show the container. If one
+// lacks it, and a later inspection of its pod agrees, the container's exit is inferred, with
+// its Name and Attempt. Its State and Exit are ignored.
 //
 // To learn the exit even after a crash, create the container, call Expect, save the
 // Position and then start the container. Do so in the goroutine that handles the exits,
@@ -224,9 +224,9 @@ func (r *ExitReader[K]) Expect(pod K, c Container) {
 	r.expect(pod, c)
 }
 
-// Close ends the subscription. Pending exits can still be read. A Position taken later is
-// that of Close, less the exits read since: a reader resumed from it yields everything
-// that happened in between. Expect is a no-op after Close.
+// Close ends the subscription. Pending exits can still be read, and Position then counts
+// them as handled. A reader resumed from it yields the rest and what has happened since
+// Close. Expect is a no-op after Close.
 func (r *ExitReader[K]) Close() {
 	r.once.Do(func() {
 		r.mu.Lock()

@@ -15,14 +15,14 @@ const mostExits = 4096
 // An exitLog is the state of one ExitReader: its pending exits, and the facts that decide which
 // ends are exits for it. The owner locks it.
 //
-// A container is in ended from its end on for as long as the Generator remembers it, so
-// no end counts twice. The ends that an answer before baseline shows are past ones, if
-// their time does not say otherwise.
+// A container is in reported from its end on for as long as the Generator remembers it, so
+// that no end counts twice. An end that an answer up to baseline shows is from before the
+// reader was made, unless its finishing time is later.
 type exitLog[K comparable] struct {
 	made     time.Time // when the reader was made, or the one whose position it continues
-	baseline tick      // the first full list, or later; 0 if nothing is past
+	baseline tick      // when the first full list ended, or later; 0 if every end counts
 	expects  map[ref[K]]struct{}
-	ended    map[ref[K]]struct{}
+	reported map[ref[K]]struct{}
 
 	due   []Exit[K]
 	limit int           // the greatest number of due exits; 0 if none is
@@ -33,22 +33,22 @@ type exitLog[K comparable] struct {
 // notListed is the baseline before the first full list.
 const notListed tick = math.MaxUint64
 
-// take makes the exit of an end due, unless it already was or is none for the reader.
+// take makes the exit of an end due, unless it was due before, or the reader leaves it out.
 // known is the number of known containers.
 func (l *exitLog[K]) take(e end[K], known int) {
 	c := ref[K]{e.exit.Pod, e.exit.Container}
-	if _, known := l.ended[c]; known {
+	if _, known := l.reported[c]; known {
 		return
 	}
 	_, expected := l.expects[c]
-	if e.open && !expected && e.at <= l.baseline {
+	if e.open && !expected && e.known <= l.baseline {
 		return // the details will tell whether it is past
 	}
 	delete(l.expects, c)
 	if !expected && !e.seen {
 		return // for a reader that expects it
 	}
-	l.ended[c] = struct{}{}
+	l.reported[c] = struct{}{}
 	if expected || !l.past(e) {
 		l.add(e.exit, known)
 	}
@@ -56,7 +56,7 @@ func (l *exitLog[K]) take(e end[K], known int) {
 
 // past reports whether the end of a container came before the reader was made.
 func (l *exitLog[K]) past(e end[K]) bool {
-	if e.at > l.baseline || l.baseline == 0 {
+	if e.known > l.baseline || l.baseline == 0 {
 		return false
 	}
 	finished := e.exit.Details.Finished

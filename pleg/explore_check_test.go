@@ -285,7 +285,7 @@ func (w *podWorld) settled() {
 	if w.syncOwed {
 		w.fail("no PodSync follows RequestSync")
 	}
-	if n := w.g.pods.Len() - w.g.cached + w.g.named + w.g.writer.Counts().Tombstones; n > 0 {
+	if n := w.g.pods.Len() - w.g.cached + w.g.claims + w.g.writer.Counts().Tombstones; n > 0 {
 		w.fail("%d containers, pods and deletions are still remembered", n)
 	}
 }

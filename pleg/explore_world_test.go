@@ -81,7 +81,7 @@ type explorerCall struct {
 }
 
 // A podWorld is a Generator in an explored world, at one moment of one history. It
-// does by hand the work of an asker and its goroutines.
+// does by hand the work of an caller and its goroutines.
 type podWorld struct {
 	exploration
 	clock.WithTicker
@@ -203,9 +203,9 @@ func (w *podWorld) send(c int, from, to phase) {
 	w.events = append(w.events, e)
 }
 
-// advance does the work of asker.advance.
+// advance does the work of caller.advance.
 func (w *podWorld) advance() {
-	a := &asker[string, podView]{g: w.g, running: true}
+	a := &caller[string, podView]{g: w.g, running: true}
 	select {
 	case <-w.g.wake:
 	default:
@@ -231,7 +231,7 @@ func (w *podWorld) advance() {
 				w.looks++
 			}
 		}
-		w.wake = p.wake
+		w.wake = p.next
 		if w.waits {
 			w.wake = w.wake.or(wakeAt(w.asked.Add(exploredOptions.WaitLimit)))
 		}
@@ -262,7 +262,7 @@ func (w *podWorld) answer(i int, as podView, empty bool, err error) {
 	if err == nil && len(seen) == 0 {
 		err = ErrNotFound
 	}
-	w.g.lookAnswered(answer[string, podView]{question: q, pods: pods, status: as, err: err}, w.now)
+	w.g.inspectionAnswered(answer[string, podView]{question: q, pods: pods, status: as, err: err}, w.now)
 }
 
 // deliver passes an event to the Generator.
@@ -279,7 +279,7 @@ func (w *podWorld) dropEvent(i int) { w.events = append(w.events[:i:i], w.events
 // breakStream ends the stream, with its events under way.
 func (w *podWorld) breakStream() {
 	w.streaming, w.events = false, nil
-	a := &asker[string, podView]{g: w.g, running: true}
+	a := &caller[string, podView]{g: w.g, running: true}
 	a.streamEnded(streamEnd{err: errExplored})
 }
 

@@ -32,7 +32,7 @@ func (g *Generator[K, S]) valid() error {
 	for key := range g.pods.Keys() {
 		r := g.find(key)
 		live += len(r.containers)
-		named += len(r.pod.named)
+		named += len(r.pod.claims)
 		if r.cached {
 			cached++
 		}
@@ -64,10 +64,10 @@ func (g *Generator[K, S]) valid() error {
 		}
 	}
 	switch {
-	case cached != g.cached, live != g.live, named != g.named:
-		return fmt.Errorf("%d pods in the cache, %d containers, %d named; counted %d, %d, %d", cached, live, named, g.cached, g.live, g.named)
-	case looking != g.sched.looking:
-		return fmt.Errorf("%d looks in flight, counted %d", looking, g.sched.looking)
+	case cached != g.cached, live != g.containers, named != g.claims:
+		return fmt.Errorf("%d pods in the cache, %d containers, %d named; counted %d, %d, %d", cached, live, named, g.cached, g.containers, g.claims)
+	case looking != g.sched.inspecting:
+		return fmt.Errorf("%d looks in flight, counted %d", looking, g.sched.inspecting)
 	case g.sched.list == nil && open > 0, g.sched.list != nil && open != g.sched.list.open:
 		return fmt.Errorf("a full list waits for %d pods: %+v", open, g.sched.list)
 	case g.former.known != live:
@@ -87,12 +87,12 @@ func (p *pod[K]) valid(former *formerContainers[K]) error {
 			return fmt.Errorf("1: %s is %d and reported as %d", id, c.is, c.reported)
 		case c.is == removed || former.has(ref[K]{p.key, id}):
 			return fmt.Errorf("2: %s is removed and has a record", id)
-		case p.quiet && c.reported != c.is:
+		case p.settled && c.reported != c.is:
 			return fmt.Errorf("3: %s is %d and reported as %d in a quiet pod", id, c.is, c.reported)
 		}
 	}
-	if p.quiet && len(p.named) > 0 {
-		return fmt.Errorf("3: %d containers are named in a quiet pod", len(p.named))
+	if p.settled && len(p.claims) > 0 {
+		return fmt.Errorf("3: %d containers are named in a quiet pod", len(p.claims))
 	}
 	return nil
 }

@@ -15,21 +15,21 @@ import (
 
 // Generator keeps a Cache equal to a runtime and reports changes to its pods. By
 // default it lists everything every second. While an event stream is up, it does so
-// every five minutes, and looks at single pods when an event or a waiting reader asks
-// for it (KEP-3386).
+// every five minutes, and inspects single pods when an event or a waiting caller of the
+// cache asks for it (KEP-3386).
 //
-// An event only asks for a look. Only answers of the runtime change the state, each as of
-// the moment before its question. A container missing from a full list has ended once a
-// later look at its pod agrees, because a runtime that restarts may answer with an empty
-// list. A look that does not show the claim of an event is repeated.
+// An event only asks for an inspection. Only answers of the runtime change the state, each
+// as of the moment before its question. A container missing from a full list has ended once
+// a later inspection of its pod agrees, because a runtime that restarts may answer with an
+// empty list. An inspection that does not show the claim of an event is repeated.
 //
 // It promises that
 //
 //  1. the state of a container never goes back, and a removed one is not reported twice;
 //  2. an answer of GetNewerThan(t) was asked for after t, and every wait ends with an
 //     answer, its context or Close;
-//  3. the cache equals a quiet runtime within one full list, and one backoff of at most
-//     ten RelistPeriods for a pod whose looks have failed;
+//  3. once the runtime is quiet, the next full list makes the cache match it. A pod whose
+//     inspections failed may take ten RelistPeriods longer;
 //  4. a reader of exits yields the end of each container once, see ExitReader.
 //
 // It does not promise to notice a container that comes and goes between two answers.
@@ -42,7 +42,7 @@ type Generator[K comparable, S any] struct {
 	cache   *statuscache.Cache[K, S]
 	writer  cachewriter.Writer[K, S]
 	o       GeneratorOptions[K]
-	asking  chan struct{} // full while a goroutine makes the calls
+	calling chan struct{} // full while a goroutine makes calls
 	wake    chan struct{} // holds one token if there may be work
 
 	mu      sync.Mutex
@@ -50,36 +50,37 @@ type Generator[K comparable, S any] struct {
 	ticks   tick
 	now     time.Time // the latest reading of the clock, which a clock set back does not change
 
-	pods    queue.Queue[K, *record[K]]
-	order   []*record[K] // the pods of the last full list, in its order
-	cached  int          // records that are in the cache
-	live    int          // containers in records
-	named   int          // containers in records that only events have named
-	former  formerContainers[K]
-	unheard queue.Queue[K, unheard]
+	pods       queue.Queue[K, *record[K]]
+	order      []*record[K] // the pods of the last full list, in its order
+	cached     int          // records that are in the cache
+	containers int          // containers of pods
+	claims     int          // claims of pods
+	former     formerContainers[K]
+	missed     queue.Queue[K, missedSteps]
 
-	sched    *scheduler[K]
-	streamed streamState
-	relying  bool      // the stream is relied upon
-	changed  time.Time // when relying last changed
-	readers  publisher[K]
-	stats    Stats
+	sched     *scheduler[K]
+	streamed  streamState
+	relying   bool      // the stream is relied upon
+	changed   time.Time // when relying last changed
+	publisher publisher[K]
+	stats     Stats
 }
 
 // A record is a pod with the work of the Generator on it.
 type record[K comparable] struct {
 	pod[K]
-	mark    tick // the last full list that showed it
-	cached  bool // its entry is in the cache
-	sync    tick // a look that begins later ends with a PodSync; 0 if none was requested
-	refused bool // the last look was refused
-	gone    bool // the record is not in Generator.pods any more
-	counted int  // its containers in Generator.live
-	heeded  int  // its named containers in Generator.named
+	inList        tick // the last full list that showed it
+	cached        bool // its entry is in the cache
+	sync          tick // an inspection that begins later ends with a PodSync; 0 if none was requested
+	refused       bool // the last inspection was refused
+	gone          bool // the record is not in Generator.pods any more
+	counted       int  // its containers in Generator.containers
+	countedClaims int  // its claims in Generator.claims
 }
 
-// unheard are steps of a pod found by a full list, of which no event has come yet.
-type unheard struct {
+// missedSteps are the steps of a pod that a full list found, and of which no event has come
+// yet.
+type missedSteps struct {
 	steps int
 	found time.Time
 }
@@ -97,16 +98,16 @@ func NewGenerator[K comparable, S any](rt Runtime[K, S], c *statuscache.Cache[K,
 	}
 	o = o.withDefaults()
 	g := &Generator[K, S]{
-		runtime:  rt,
-		stream:   o.Stream,
-		cache:    c,
-		writer:   c.Writer(),
-		o:        o,
-		asking:   make(chan struct{}, 1),
-		wake:     make(chan struct{}, 1),
-		sched:    newScheduler[K](o.limits()),
-		streamed: streamState{period: o.RelistPeriod},
-		readers:  newPublisher[K](),
+		runtime:   rt,
+		stream:    o.Stream,
+		cache:     c,
+		writer:    c.Writer(),
+		o:         o,
+		calling:   make(chan struct{}, 1),
+		wake:      make(chan struct{}, 1),
+		sched:     newScheduler[K](o.limits()),
+		streamed:  streamState{period: o.RelistPeriod},
+		publisher: newPublisher[K](),
 	}
 	g.now = g.writer.Clock().Now()
 	g.changed = g.now
@@ -127,8 +128,10 @@ func (g *Generator[K, S]) clock() time.Time {
 	return g.now
 }
 
-// RequestRelist requests a look at one pod or, for the zero key, a full list. Requests for a
-// pod are merged until the look begins. Outside Run they wait for the next Run or Relist.
+// RequestRelist requests an inspection of one pod or, for the zero key, a full list, at most
+// one per RelistPeriod. Requests for a pod are merged until its inspection begins. Beyond 1024
+// pods that are not in the cache, and as many as there are containers, it requests a full
+// list instead. Outside Run requests wait for the next Run or Relist.
 func (g *Generator[K, S]) RequestRelist(pod K) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -136,10 +139,10 @@ func (g *Generator[K, S]) RequestRelist(pod K) {
 	queue.Signal(g.wake)
 }
 
-// RequestSync makes the next successful look at the pod end with a PodSync, after its
+// RequestSync makes the next successful inspection of the pod end with a PodSync, after its
 // other events and even if the pod is gone. Several requests may share one PodSync. The
-// next full list looks at the pod, changed or not. While a stream is relied upon,
-// RequestSync also requests an earlier look. It is a no-op for the zero key.
+// next full list inspects the pod, changed or not. While a stream is relied upon,
+// RequestSync also requests an earlier inspection. It is a no-op for the zero key.
 func (g *Generator[K, S]) RequestSync(pod K) {
 	var none K
 	if pod == none {
@@ -148,7 +151,7 @@ func (g *Generator[K, S]) RequestSync(pod K) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r := g.record(pod)
-	r.wake()
+	r.unsettle()
 	r.sync = g.tick()
 	if g.relying {
 		g.sched.want(pod, false)
@@ -170,7 +173,7 @@ func (g *Generator[K, S]) Events(ctx context.Context) iter.Seq[Event[K]] {
 		defer func() {
 			g.mu.Lock()
 			defer g.mu.Unlock()
-			delete(g.readers.subscribers, s)
+			delete(g.publisher.subscribers, s)
 		}()
 		queue.Pump(ctx, s.wake, g.writer.Done(), func() (ok, more bool) {
 			g.mu.Lock()
@@ -195,7 +198,7 @@ func (g *Generator[K, S]) subscribe() *subscriber[K] {
 			s.pending.Put(key).list = []Event[K]{{Pod: key, Type: PodSync}}
 		}
 	}
-	g.readers.subscribers[s] = struct{}{}
+	g.publisher.subscribers[s] = struct{}{}
 	return s
 }
 
@@ -235,9 +238,9 @@ func (g *Generator[K, S]) Stats() Stats {
 	g.mu.Lock()
 	s := g.stats
 	s.Streaming = g.relying
-	s.MergedEvents += g.readers.merged
-	s.Pods, s.Containers = g.cached, g.live
-	s.Retained = g.pods.Len() - g.cached + g.named + g.former.queue.Len() + g.readers.retained()
+	s.MergedEvents += g.publisher.merged
+	s.Pods, s.Containers = g.cached, g.containers
+	s.Retained = g.pods.Len() - g.cached + g.claims + g.former.queue.Len() + g.publisher.retained()
 	g.mu.Unlock()
 	refused := g.writer.Counts()
 	s.StaleAnswers += refused.Stale + refused.Skewed

@@ -20,24 +20,25 @@ type GeneratorOptions[K comparable] struct {
 	EventedThreshold time.Duration // the same age with a healthy stream; 10m
 	MaxConcurrent    int           // limit of concurrent calls of Pod; 4
 	PodTimeout       time.Duration // timeout of each of these calls; 10s
-	// WaitLimit is how long a GetNewerThan or WaitFor waits before its pod is looked at,
-	// and between further looks. All waiters for a pod share them; 2s.
+	// WaitLimit is how long a GetNewerThan or WaitFor waits before its pod is inspected,
+	// and between further inspections. All waiters for a pod share them. Before the first
+	// full list was answered, no pod is inspected, so these waits last until then; 2s.
 	WaitLimit time.Duration
 }
 
-// firstRepeat is the pause before a look is repeated because it does not show the claim
-// of an event.
+// firstRepeat is the pause before an inspection is repeated because it does not show the
+// claim of an event.
 const firstRepeat = 100 * time.Millisecond
 
 // limits returns the scheduler's share of o, which has its defaults.
 func (o GeneratorOptions[K]) limits() limits {
 	return limits{
-		period:       o.RelistPeriod,
-		listTimeout:  o.RelistThreshold,
-		lookTimeout:  o.PodTimeout,
-		concurrent:   o.MaxConcurrent,
-		firstRepeat:  min(firstRepeat, o.RelistPeriod),
-		failurePause: backoff.Policy{Initial: o.RelistPeriod, Max: 10 * o.RelistPeriod},
+		period:         o.RelistPeriod,
+		listTimeout:    o.RelistThreshold,
+		inspectTimeout: o.PodTimeout,
+		concurrent:     o.MaxConcurrent,
+		firstRepeat:    min(firstRepeat, o.RelistPeriod),
+		failurePause:   backoff.Policy{Initial: o.RelistPeriod, Max: 10 * o.RelistPeriod},
 	}
 }
 

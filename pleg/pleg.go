@@ -9,10 +9,19 @@
 //
 //	cache := statuscache.New[string](statuscache.Options[*Status]{})
 //	gen, err := pleg.NewGenerator(runtime, cache, pleg.GeneratorOptions[string]{Stream: runtime})
+//	if err != nil {
+//		return err
+//	}
 //	exits, err := gen.ExitReader(pleg.ExitOptions[string]{})
+//	if err != nil {
+//		return err
+//	}
 //	go gen.Run(ctx)
 //	for {
 //		e, err := exits.Next(ctx)
+//		if err != nil {
+//			return err
+//		}
 //		restart(e.Pod, e.Container, cache.Get(e.Pod).Status)
 //	}
 //
@@ -61,8 +70,10 @@ func (s State) String() string {
 
 // Container is a container in an answer of a runtime.
 type Container struct {
-	// ID identifies the container within its pod and is never used again, as container
-	// runtimes ensure. If a removed container is shown again, it is the same one; the
+	// ID identifies one run of a container within its pod, and is never used again. In the
+	// CRI it is not, because the kubelet makes a new container for each restart. A "docker
+	// restart" runs the same container again, so an adapter must add something to its id,
+	// such as the start time. If a removed container is shown again, it is the same one; the
 	// cache follows, with ContainerChanged, and its exit is not repeated.
 	ID    string
 	State State
@@ -105,9 +116,10 @@ type Event[K comparable] struct {
 // some moment during its call. The Generator does not retain the slices.
 type Runtime[K comparable, S any] interface {
 	// Pods lists every pod with its containers. It should be cheap, because it is called
-	// every second without a stream. An answer with the zero key is an error.
+	// every second without a stream. An answer with the zero
+	// key, or with a key twice, is an error, and changes nothing.
 	Pods(ctx context.Context) ([]Pod[K], error)
-	// Pod looks at one pod, and returns its containers and its status in one look. It
+	// Pod inspects one pod, and returns its containers and its status as of one moment. It
 	// returns ErrNotFound if the pod is gone. Any other error is stored with the returned
 	// status, or with the previous one if that is the zero S.
 	Pod(ctx context.Context, id K) (Pod[K], S, error)
@@ -117,8 +129,9 @@ type Runtime[K comparable, S any] interface {
 type Streamer[K comparable] interface {
 	// Events calls handle for each event until the stream or ctx ends, and returns the
 	// reason, or ErrUnsupported if the runtime has no stream. It is called by one goroutine
-	// at a time, concurrently with the Runtime's methods. handle waits for nobody and is
-	// safe for concurrent use.
+	// at a time, concurrently with the Runtime's methods. handle may be called from any
+	// goroutine, but not from inside Options.Merge or the Clock of the cache, because it takes
+	// the Generator's lock, which is held while these run. It waits for nothing else.
 	//
 	// The subscription should be up a RelistPeriod after the call, when a full list finds
 	// earlier changes. If it may take longer, call handle with an event that names no pod
@@ -130,7 +143,7 @@ type Streamer[K comparable] interface {
 type RuntimeEventType int
 
 // The kinds of runtime events. RuntimeEventUnknown and undefined types claim nothing about
-// the container; such an event still asks for a look, and its Exit still counts.
+// the container; such an event still asks for an inspection, and its Exit still counts.
 const (
 	RuntimeEventUnknown RuntimeEventType = iota
 	RuntimeEventCreated
@@ -147,11 +160,13 @@ func (t RuntimeEventType) String() string {
 	return [...]string{"unknown", "created", "started", "stopped", "deleted"}[t]
 }
 
-// RuntimeEvent is an event of a runtime. It asks for a look at a pod, and its contents
-// are not believed. All fields are optional; without a Pod, the event asks for a full list, at most one
-// per RelistPeriod. If the look does not show its container so, it is repeated after
-// 100 ms, doubling up to the RelistPeriod, until it does or a full list begun later was
-// answered.
+// RuntimeEvent is an event of a runtime. It asks for an inspection of a pod, and nothing in
+// it is believed before an answer shows it. All fields are optional. Without a Pod, the event
+// asks for a full list, at most one per RelistPeriod.
+//
+// An event may be ahead of the answers. If the inspection does not show what the event says
+// of its container, it is repeated after 100 ms, doubling up to the RelistPeriod, until one
+// does or a full list begun later was answered.
 type RuntimeEvent[K comparable] struct {
 	Pod       K
 	Container string // its id

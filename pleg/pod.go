@@ -16,7 +16,7 @@ type tick uint64
 type rank uint8
 
 const (
-	unseen  rank = iota // expected by a reader of exits, and not in any answer yet
+	unseen  rank = iota // expected by an ExitReader, and not in any answer yet
 	unknown             // first of the ranks of listed containers
 	created
 	running
@@ -32,8 +32,8 @@ func rankOf(s State) rank {
 	return unknown + rank(s-StateUnknown)
 }
 
-// rankNamed returns the rank that an event of type t names, or unseen if t is undefined.
-func rankNamed(t RuntimeEventType) rank {
+// rankClaimed returns the rank that an event of type t claims, or unseen if it claims none.
+func rankClaimed(t RuntimeEventType) rank {
 	if t < RuntimeEventCreated || t > RuntimeEventDeleted {
 		return unseen
 	}
@@ -46,22 +46,22 @@ type container struct {
 	attempt  int64
 
 	is          rank // the furthest rank in an answer
-	at          tick // when the first answer that showed this rank ended
+	isSince     tick // when the first answer that showed this rank ended
 	seen        bool // an answer has shown the container
 	reported    rank // the furthest rank passed on as a step
 	shown       tick // when the last answer that showed the container ended, or when it was expected
 	missing     bool // a full list that began after shown lacks it
-	ended       tick // when the first answer that shows its end ended; 0 before
+	endKnown    tick // when the first answer that shows its end ended; 0 before
 	endReported bool // its end has been passed on
 	exitSeen    bool // an answer has shown it exited
 	exit        *ExitDetails
 	returned    bool // it was removed before, and is back
 }
 
-// A named holds the claims of events about a container, until answers show them.
-type named struct {
-	is   rank // to be shown by an answer; unseen if that is done
-	at   tick // of the last event
+// A claim is what events say about a container, until answers show it.
+type claim struct {
+	is   rank // to be shown by an answer; unseen if none is, or one has shown it
+	last tick // the last event
 	exit *ExitDetails
 }
 
@@ -70,33 +70,34 @@ type named struct {
 //
 // Facts only grow. Every answer proves the existence of the containers that it shows,
 // and their ranks and exits, no matter when it was asked for. Absence proves something
-// only if the question began after the last answer that showed the container ended. A
-// look then shows that the container is removed, a full list only that a look is needed.
+// only if the question began after the last answer that showed the container ended. An
+// inspection then shows that the container is removed, a full list only that an inspection
+// is needed.
 //
 // The invariants are
 //
 //  1. a container's rank never falls, and the reported rank never exceeds it;
 //  2. a removed container is in the list of former containers and nowhere else;
-//  3. a quiet pod has no named containers, and nothing to report that a look has shown.
+//  3. a settled pod has no claims, and nothing to report that an inspection has shown.
 type pod[K comparable] struct {
 	key        K
 	containers map[string]*container
-	named      map[string]*named
-	answered   tick // when the last full list or recorded look ended
-	heard      tick // the last event
+	claims     map[string]*claim
+	answered   tick // when the last full list or used inspection ended
+	lastEvent  tick
 
-	// A pod whose containers are just those of the last full list is quiet. The next
-	// list is compared with last then, which takes no look-up.
-	quiet  bool
-	last   []Container
-	listed tick // when the last list that the pod was quiet in ended
+	// A pod whose containers are just those of the last full list is settled. The next
+	// list is then compared with last, which takes no look-up.
+	settled bool
+	last    []Container
+	listed  tick // when the last list that the pod was settled in ended
 }
 
 func newPod[K comparable](key K) pod[K] {
-	return pod[K]{key: key, containers: map[string]*container{}, named: map[string]*named{}}
+	return pod[K]{key: key, containers: map[string]*container{}, claims: map[string]*claim{}}
 }
 
-// A step is one step in the life of a container, for the readers.
+// A step is one step in the life of a container, to be published.
 type step[K comparable] struct {
 	event     EventType // empty if there is nothing to report
 	container string
@@ -107,24 +108,25 @@ type step[K comparable] struct {
 type end[K comparable] struct {
 	exit Exit[K]
 	seen bool // an answer has shown the container
-	at   tick // when the first answer that shows the end ended
-	open bool // the end comes once more, perhaps with details
+
+	known tick // when the first answer that shows the end ended
+	open  bool // the end comes once more, perhaps with details
 }
 
-// wake ends the quiet of p.
-func (p *pod[K]) wake() {
-	if !p.quiet {
+// unsettle makes the next list be compared with every container.
+func (p *pod[K]) unsettle() {
+	if !p.settled {
 		return
 	}
-	p.quiet = false
+	p.settled = false
 	for _, c := range p.containers {
 		c.shown = max(c.shown, p.listed)
 	}
 }
 
-// meet merges one container of an answer. It reports whether that is a step
-// ahead, and whether the answer may precede the container's removal.
-func (p *pod[K]) meet(s Container, began, ended tick, former *formerContainers[K]) (ahead, late bool) {
+// observe merges one container of an answer. ahead reports whether its rank is new, and
+// late whether the answer may be older than the container's removal, so that it was ignored.
+func (p *pod[K]) observe(s Container, began, ended tick, former *formerContainers[K]) (ahead, late bool) {
 	c := p.containers[s.ID]
 	if c == nil {
 		back, ok := former.returned(ref[K]{p.key, s.ID}, began)
@@ -139,82 +141,89 @@ func (p *pod[K]) meet(s Container, began, ended tick, former *formerContainers[K
 		c.name, c.attempt = s.Name, s.Attempt
 	}
 	r := rankOf(s.State)
-	switch n := p.named[s.ID]; {
+	switch n := p.claims[s.ID]; {
 	case r == exited:
 		c.exitSeen = true
-		if c.ended == 0 {
-			c.ended = ended
+		if c.endKnown == 0 {
+			c.endKnown = ended
 		}
 		if c.exit == nil && s.Exit != nil {
 			c.exit = s.Exit.copy()
 		}
-	case (r == created || r == running) && r >= c.is && n != nil && n.at < began:
+	case (r == created || r == running) && r >= c.is && n != nil && n.last < began:
 		n.exit = nil // the container was alive after the event, which was wrong
 	}
 	if ahead = r > c.is; ahead {
-		c.is, c.at = r, ended
+		c.is, c.isSince = r, ended
 	}
 	return ahead, false
 }
 
-// list takes p's containers in a full list, none if the list lacks the pod. It reports
-// how many containers changed, whether the pod must be looked at, and how many
-// containers that events named no answer has shown.
-func (p *pod[K]) list(seen []Container, began, ended tick, former *formerContainers[K]) (steps int, look bool, never int) {
-	if p.quiet && slices.EqualFunc(p.last, seen, sameState) {
+// list takes p's containers in a full list, none if the list lacks the pod. steps is how
+// many containers changed, inspect reports whether the pod must be inspected, and unseen is
+// how many containers events named and no answer has shown.
+func (p *pod[K]) list(seen []Container, began, ended tick, former *formerContainers[K]) (steps int, inspect bool, unseen int) {
+	if p.settled && slices.EqualFunc(p.last, seen, sameState) {
 		p.listed, p.answered = ended, ended
 		return 0, false, 0
 	}
-	p.wake()
+	p.unsettle()
 	here := 0
 	for _, s := range seen {
-		ahead, late := p.meet(s, began, ended, former)
+		ahead, late := p.observe(s, began, ended, former)
 		if ahead {
 			steps++
 		}
 		c := p.containers[s.ID]
-		look = look || ahead || late || c.reported < c.is || rankOf(s.State) < c.is && s.State != StateUnknown
+		inspect = inspect || ahead || late || c.reported < c.is || rankOf(s.State) < c.is && s.State != StateUnknown
 	}
 	for _, c := range p.containers {
 		switch {
 		case c.shown == ended:
 			here++
 		case c.shown >= began: // it may have appeared after the list
-			look = look || c.seen
+			inspect = inspect || c.seen
 		default:
 			if !c.missing && c.seen {
 				steps++
 			}
-			c.missing, look = true, true
+			c.missing, inspect = true, true
 		}
 	}
-	never = p.forgetNamed(began, former)
+	unseen = p.forgetClaims(began, former)
 	p.answered = ended
-	if !look && here == len(seen) && here == len(p.containers) && len(p.named) == 0 {
-		p.quiet, p.listed, p.last = true, ended, slices.Clone(seen)
+	if !inspect && here == len(seen) && here == len(p.containers) && len(p.claims) == 0 {
+		p.settled, p.listed, p.last = true, ended, slices.Clone(seen)
 	}
-	return steps, look, never
+	return steps, inspect, unseen
 }
 
 // sameState reports whether two lists show the same of a container.
 func sameState(a, b Container) bool { return a.ID == b.ID && a.State == b.State }
 
-// forgetNamed ends the wait for an answer that shows the claims of events before began,
-// because a full list has ended. It keeps the exits of containers that are alive.
-func (p *pod[K]) forgetNamed(began tick, former *formerContainers[K]) (never int) {
-	for id, n := range p.named {
-		if n.at >= began {
+// forgetClaims drops the claims from before began, because a full list that began then has
+// been answered, and no inspection is repeated for them any longer. It keeps the exits of
+// containers that are alive, and returns how many containers no answer has shown.
+func (p *pod[K]) forgetClaims(began tick, former *formerContainers[K]) (unseenContainers int) {
+	for id, n := range p.claims {
+		if n.last >= began {
 			continue
 		}
-		c := p.containers[id]
-		if c == nil && !former.has(ref[K]{p.key, id}) {
-			never++
+		if p.containers[id] == nil && !former.has(ref[K]{p.key, id}) {
+			unseenContainers++
 		}
-		if n.is = unseen; c == nil || c.endReported || n.exit == nil {
-			delete(p.named, id)
-		}
+		p.fulfil(id)
 	}
-	return never
+	return unseenContainers
+}
+
+// fulfil ends the wait for an answer that shows the claim about a container. The exit in
+// it is kept as long as the container may need it.
+func (p *pod[K]) fulfil(id string) {
+	n, c := p.claims[id], p.containers[id]
+	if n.is = unseen; c == nil || c.endReported || n.exit == nil {
+		delete(p.claims, id)
+	}
 }
 
 // distinct returns seen with each container once, at its furthest state.
@@ -234,35 +243,35 @@ func distinct(seen []Container) []Container {
 	return list
 }
 
-// stepsBack reports whether a look that began at began shows an earlier state of a
-// container than other answers, and whether its contents are old, because one of these
-// answers had ended before.
+// stepsBack reports whether an inspection that began at began shows an earlier state of a
+// container than another answer, and whether its contents are old, because that answer had
+// ended before.
 func (p *pod[K]) stepsBack(seen []Container, began tick) (back, old bool) {
 	for _, s := range seen {
 		c := p.containers[s.ID]
 		if c != nil && s.State != StateUnknown && rankOf(s.State) < c.is {
-			back, old = true, old || c.at < began
+			back, old = true, old || c.isSince < began
 		}
 	}
 	return back, old
 }
 
-// show merges the facts in an answer that is not recorded.
-func (p *pod[K]) show(seen []Container, began, ended tick, former *formerContainers[K]) {
-	p.wake()
+// observeAll merges the facts in an answer that is otherwise not used.
+func (p *pod[K]) observeAll(seen []Container, began, ended tick, former *formerContainers[K]) {
+	p.unsettle()
 	for _, s := range seen {
-		p.meet(s, began, ended, former)
+		p.observe(s, began, ended, former)
 	}
 }
 
-// look takes the containers in a look at the pod, none if the pod is gone, and returns
-// the steps of those that it shows or proves to be removed. again reports whether it
-// leaves a container open that may have appeared after it.
-func (p *pod[K]) look(seen []Container, began, ended tick, former *formerContainers[K]) (steps []step[K], again bool) {
-	p.wake()
+// inspect takes the containers in an inspection of the pod, none if the pod is gone, and
+// returns the steps of those that it shows or proves to be removed. again reports whether
+// another inspection is needed, because a container may have appeared after this one.
+func (p *pod[K]) inspect(seen []Container, began, ended tick, former *formerContainers[K]) (steps []step[K], again bool) {
+	p.unsettle()
 	p.answered = ended
 	for _, s := range seen {
-		_, late := p.meet(s, began, ended, former)
+		_, late := p.observe(s, began, ended, former)
 		again = again || late
 	}
 	for id, c := range p.containers {
@@ -273,21 +282,21 @@ func (p *pod[K]) look(seen []Container, began, ended tick, former *formerContain
 		case c.shown >= began:
 			again = true
 		default:
-			c.is, c.at = removed, ended
-			if c.ended == 0 {
-				c.ended = ended
+			c.is, c.isSince = removed, ended
+			if c.endKnown == 0 {
+				c.endKnown = ended
 			}
 			steps = p.advance(steps, c)
-			former.add(ref[K]{p.key, id}, formerContainer[K]{at: ended, seen: c.seen, exit: p.exit(c)})
+			former.add(ref[K]{p.key, id}, formerContainer[K]{removed: ended, seen: c.seen, exit: p.exit(c)})
 			delete(p.containers, id)
 		}
 	}
 	return sorted(steps), again
 }
 
-// report returns the ends that full lists have shown, for a pod whose looks fail. Their
-// events come with the next look, and so do the ends without details once more, because
-// only the details may tell a reader whether an end came before it.
+// report returns the ends that full lists have shown, for a pod whose inspections fail.
+// Their events come with the next inspection. So do the ends without details, once more,
+// because only the details may tell whether an end came before a reader was made.
 func (p *pod[K]) report() (steps []step[K]) {
 	for _, c := range p.containers {
 		if c.is == exited && !c.endReported {
@@ -303,7 +312,7 @@ func (p *pod[K]) report() (steps []step[K]) {
 // end returns the end of c, which is passed on now.
 func (p *pod[K]) end(c *container) *end[K] {
 	c.endReported = true
-	return &end[K]{exit: p.exit(c), seen: c.seen, at: c.ended}
+	return &end[K]{exit: p.exit(c), seen: c.seen, known: c.endKnown}
 }
 
 func sorted[K comparable](steps []step[K]) []step[K] {
@@ -311,8 +320,8 @@ func sorted[K comparable](steps []step[K]) []step[K] {
 	return steps
 }
 
-// advance appends the steps of c since the last ones. No reader knows of a container that
-// no answer has shown, so its removal is only the end that its readers expect.
+// advance appends the steps of c since the last ones. A container that no answer has shown
+// has no events. Its removal is only an end, for the readers that expect it.
 func (p *pod[K]) advance(steps []step[K], c *container) []step[K] {
 	if c.is == c.reported {
 		return steps
@@ -351,7 +360,7 @@ func eventOf(r rank) EventType {
 // exit returns the exit of c as far as it is known.
 func (p *pod[K]) exit(c *container) Exit[K] {
 	e := Exit[K]{Pod: p.key, Container: c.id, Source: ExitInferred}
-	n := p.named[c.id]
+	n := p.claims[c.id]
 	switch {
 	case c.exit != nil:
 		e.Details, e.Known = *c.exit, true
@@ -371,8 +380,8 @@ func (p *pod[K]) exit(c *container) Exit[K] {
 // event takes an event, and keeps what it says about a container that answers have not
 // shown.
 func (p *pod[K]) event(e RuntimeEvent[K], now tick, former *formerContainers[K]) {
-	p.heard = now
-	r := rankNamed(e.Type)
+	p.lastEvent = now
+	r := rankClaimed(e.Type)
 	c := p.containers[e.Container]
 	switch {
 	case e.Container == "", r == unseen && e.Exit == nil:
@@ -382,25 +391,25 @@ func (p *pod[K]) event(e RuntimeEvent[K], now tick, former *formerContainers[K])
 	case c != nil && c.is >= r && (e.Exit == nil || c.endReported):
 		return
 	}
-	p.wake()
-	n := p.named[e.Container]
+	p.unsettle()
+	n := p.claims[e.Container]
 	if n == nil {
-		n = &named{}
-		p.named[e.Container] = n
+		n = &claim{}
+		p.claims[e.Container] = n
 	}
-	n.is, n.at = max(n.is, r), now
+	n.is, n.last = max(n.is, r), now
 	if e.Exit != nil {
 		n.exit = e.Exit.copy()
 	}
 }
 
-// behind reports whether the look that began at began lacks the claims of events before
-// it named, and returns how many named containers are gone without any answer that showed
-// them.
-func (p *pod[K]) behind(began tick, former *formerContainers[K]) (behind bool, never int) {
-	for id, n := range p.named {
-		if n.at >= began {
-			continue // a later look is wanted
+// behind reports whether the inspection that began at began lacks the claim of an event
+// before it, so that it must be repeated. It also returns how many containers events named
+// and are gone without any answer that showed them.
+func (p *pod[K]) behind(began tick, former *formerContainers[K]) (behind bool, unseenContainers int) {
+	for id, n := range p.claims {
+		if n.last >= began {
+			continue // another inspection is wanted
 		}
 		c := p.containers[id]
 		isFormer := c == nil && former.has(ref[K]{p.key, id})
@@ -409,19 +418,17 @@ func (p *pod[K]) behind(began tick, former *formerContainers[K]) (behind bool, n
 			behind = true
 			continue
 		case c == nil && !isFormer:
-			never++
+			unseenContainers++
 		}
-		if n.is = unseen; c == nil || c.endReported || n.exit == nil {
-			delete(p.named, id)
-		}
+		p.fulfil(id)
 	}
-	return behind, never
+	return behind, unseenContainers
 }
 
 // expect notes that a reader of exits expects a container, which need not be in any
 // answer.
 func (p *pod[K]) expect(c Container, now tick) {
-	p.wake()
+	p.unsettle()
 	known := p.containers[c.ID]
 	if known == nil {
 		known = &container{id: c.ID, shown: now}
@@ -433,7 +440,7 @@ func (p *pod[K]) expect(c Container, now tick) {
 }
 
 // idle reports whether p holds nothing.
-func (p *pod[K]) idle() bool { return len(p.containers) == 0 && len(p.named) == 0 }
+func (p *pod[K]) idle() bool { return len(p.containers) == 0 && len(p.claims) == 0 }
 
 // A ref names a container of a pod.
 type ref[K comparable] struct {
@@ -452,8 +459,8 @@ func (e end[K]) compare(f end[K]) int {
 // its containers and shows them again repeats no exit.
 const mostFormer = 4096
 
-// formerContainers holds the containers removed last. If one of them comes back, its end
-// has been reported already.
+// formerContainers remembers the containers removed last. If one of them comes back, its
+// end has been reported already.
 type formerContainers[K comparable] struct {
 	queue    queue.Queue[ref[K], formerContainer[K]]
 	removals int // so far
@@ -462,42 +469,42 @@ type formerContainers[K comparable] struct {
 
 // A formerContainer is a removed container.
 type formerContainer[K comparable] struct {
-	at    tick // when the answer that proved its removal ended
-	seen  bool // an answer has shown it
-	exit  Exit[K]
-	until int // the number of removals at which it is forgotten
+	removed tick // when the answer that proved its removal ended
+	seen    bool // an answer has shown it
+	exit    Exit[K]
+	until   int // the number of removals at which it is forgotten
 }
 
-func (g *formerContainers[K]) has(c ref[K]) bool { return g.queue.Get(c) != nil }
+func (f *formerContainers[K]) has(c ref[K]) bool { return f.queue.Get(c) != nil }
 
 // add adds a container.
-func (g *formerContainers[K]) add(c ref[K], x formerContainer[K]) {
-	g.removals++
-	x.until = g.removals + mostFormer + 2*g.known
-	*g.queue.Put(c) = x
+func (f *formerContainers[K]) add(c ref[K], x formerContainer[K]) {
+	f.removals++
+	x.until = f.removals + mostFormer + 2*f.known
+	*f.queue.Put(c) = x
 }
 
 // forget removes and returns the first container if its time is over.
-func (g *formerContainers[K]) forget() (c ref[K], ok bool) {
-	c, x := g.queue.First()
-	if x == nil || g.removals < x.until {
+func (f *formerContainers[K]) forget() (c ref[K], ok bool) {
+	c, x := f.queue.First()
+	if x == nil || f.removals < x.until {
 		return c, false
 	}
-	g.queue.Drop(c)
+	f.queue.Drop(c)
 	return c, true
 }
 
 // returned removes a container that an answer shows, unless the question began before its
 // removal was proved. back reports whether the container was in an answer before.
-func (g *formerContainers[K]) returned(c ref[K], began tick) (back, ok bool) {
-	x := g.queue.Get(c)
+func (f *formerContainers[K]) returned(c ref[K], began tick) (back, ok bool) {
+	x := f.queue.Get(c)
 	if x == nil {
 		return false, true
 	}
-	if x.at >= began {
+	if x.removed >= began {
 		return false, false
 	}
 	back = x.seen
-	g.queue.Drop(c)
+	f.queue.Drop(c)
 	return back, true
 }

@@ -30,7 +30,7 @@ func (l *life) list(seen string, began, now tick) string {
 }
 
 func (l *life) look(seen string, began, now tick) string {
-	steps, again := l.pod.look(containersIn(seen), began, now, &l.former)
+	steps, again := l.pod.inspect(containersIn(seen), began, now, &l.former)
 	var b strings.Builder
 	for _, s := range steps {
 		fmt.Fprintf(&b, "%s %s", s.event, s.container)

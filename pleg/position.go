@@ -90,9 +90,9 @@ func (p *ExitPosition[K]) validate() error {
 	return errs.Err()
 }
 
-// openLog adds the log of a reader, with the exits that it has to yield already.
+// openLog adds the log of a reader, with the exits that are due at once.
 func (g *Generator[K, S]) openLog(o ExitOptions[K]) *exitLog[K] {
-	l := &exitLog[K]{made: g.clock(), expects: map[ref[K]]struct{}{}, ended: map[ref[K]]struct{}{}, wake: make(chan struct{}, 1)}
+	l := &exitLog[K]{made: g.clock(), expects: map[ref[K]]struct{}{}, reported: map[ref[K]]struct{}{}, wake: make(chan struct{}, 1)}
 	switch p := o.Resume; {
 	case p != nil:
 		g.resume(l, p)
@@ -100,13 +100,13 @@ func (g *Generator[K, S]) openLog(o ExitOptions[K]) *exitLog[K] {
 	case g.sched.answered: // everything known is past
 		for key := range g.pods.Keys() {
 			for id, c := range g.find(key).containers {
-				if c.ended > 0 {
-					l.ended[ref[K]{key, id}] = struct{}{}
+				if c.endKnown > 0 {
+					l.reported[ref[K]{key, id}] = struct{}{}
 				}
 			}
 		}
 		for c := range g.former.queue.Keys() {
-			l.ended[c] = struct{}{}
+			l.reported[c] = struct{}{}
 		}
 	default:
 		l.baseline = notListed
@@ -116,20 +116,20 @@ func (g *Generator[K, S]) openLog(o ExitOptions[K]) *exitLog[K] {
 		r := g.find(key)
 		for _, c := range r.containers {
 			if c.endReported {
-				known = append(known, end[K]{exit: r.exit(c), seen: c.seen, at: c.ended})
+				known = append(known, end[K]{exit: r.exit(c), seen: c.seen, known: c.endKnown})
 			}
 		}
 	}
 	slices.SortStableFunc(known, end[K].compare)
 	for _, e := range known {
-		l.take(e, g.live)
+		l.take(e, g.containers)
 	}
-	g.readers.logs[l] = struct{}{}
+	g.publisher.logs[l] = struct{}{}
 	return l
 }
 
 // resume makes l continue from a position. Its containers get records, so that full lists
-// and looks find out about them.
+// and inspections find out about them.
 func (g *Generator[K, S]) resume(l *exitLog[K], p *ExitPosition[K]) {
 	if p.Made.Before(l.made) && !p.Made.IsZero() {
 		l.made = p.Made
@@ -151,7 +151,7 @@ func (g *Generator[K, S]) resume(l *exitLog[K], p *ExitPosition[K]) {
 		}
 		for _, id := range x.Ended {
 			c := ref[K]{x.Pod, id}
-			l.ended[c] = struct{}{}
+			l.reported[c] = struct{}{}
 			g.await(c.pod, Container{ID: id})
 		}
 	}
@@ -160,12 +160,12 @@ func (g *Generator[K, S]) resume(l *exitLog[K], p *ExitPosition[K]) {
 // expect makes l expect the end of a container.
 func (g *Generator[K, S]) expect(l *exitLog[K], pod K, c Container) {
 	at := ref[K]{pod, c.ID}
-	if _, ended := l.ended[at]; ended {
+	if _, ended := l.reported[at]; ended {
 		return
 	}
 	l.expects[at] = struct{}{}
 	if x := g.former.queue.Get(at); x != nil {
-		l.take(end[K]{exit: x.exit, seen: x.seen, at: x.at}, g.live)
+		l.take(end[K]{exit: x.exit, seen: x.seen, known: x.removed}, g.containers)
 		return
 	}
 	g.await(pod, c)
@@ -188,7 +188,7 @@ func (g *Generator[K, S]) position(l *exitLog[K]) ExitPosition[K] {
 		r, x := g.find(key), PodPosition[K]{Pod: key}
 		for id, c := range r.containers {
 			at := ref[K]{key, id}
-			_, ended := l.ended[at]
+			_, ended := l.reported[at]
 			_, expected := l.expects[at]
 			switch {
 			case ended:
@@ -197,11 +197,11 @@ func (g *Generator[K, S]) position(l *exitLog[K]) ExitPosition[K] {
 			case expected:
 			case !c.seen:
 				continue
-			case c.ended == 0 || c.ended > l.baseline:
-			case r.exit(c).Details.Finished.IsZero(): // a look may still tell whether the end is past
+			case c.endKnown == 0 || c.endKnown > l.baseline:
+			case r.exit(c).Details.Finished.IsZero(): // an inspection may tell when it ended
 				p.Baseline = false
 				continue
-			case l.past(end[K]{exit: r.exit(c), at: c.ended}):
+			case l.past(end[K]{exit: r.exit(c), known: c.endKnown}):
 				x.Ended = append(x.Ended, id)
 				continue
 			}

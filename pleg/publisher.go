@@ -6,7 +6,7 @@ import (
 	"github.com/restartkit/restart/pleg/internal/queue"
 )
 
-// A publisher passes the steps of pods on to the readers.
+// A publisher passes the steps of pods on to subscribers of events and readers of exits.
 type publisher[K comparable] struct {
 	subscribers map[*subscriber[K]]struct{}
 	logs        map[*exitLog[K]]struct{}
@@ -57,10 +57,10 @@ func (p *publisher[K]) exits(steps []step[K], containers int) {
 	}
 }
 
-// forget makes the readers of exits forget a container that cannot come back.
+// forget makes the readers of exits forget a container that the Generator has forgotten.
 func (p *publisher[K]) forget(c ref[K]) {
 	for l := range p.logs {
-		delete(l.ended, c)
+		delete(l.reported, c)
 	}
 }
 

@@ -26,7 +26,7 @@ func (g *Generator[K, S]) Run(ctx context.Context) error {
 		defer g.mu.Unlock()
 		g.running = false
 	}()
-	return g.ask(ctx, true, nil)
+	return g.makeCalls(ctx, true, nil)
 }
 
 // Relist makes a full list that begins now and includes failing pods, and waits for its
@@ -44,12 +44,12 @@ func (g *Generator[K, S]) Relist(ctx context.Context) error {
 		defer g.mu.Unlock()
 		g.sched.dropWaiter(w)
 	}()
-	return g.ask(ctx, false, w.done)
+	return g.makeCalls(ctx, false, w.done)
 }
 
-// An asker makes due calls. At most one exists at a time, for Run or for a
+// An caller makes due calls. At most one exists at a time, for Run or for a
 // Relist without Run.
-type asker[K comparable, S any] struct {
+type caller[K comparable, S any] struct {
 	g        *Generator[K, S]
 	running  bool            // for Run
 	stop     <-chan struct{} // closed when the calls are cancelled
@@ -72,14 +72,14 @@ type streamEnd struct {
 	panicked any
 }
 
-// ask waits until no other goroutine makes calls, and then makes them until done
+// makeCalls waits until no other goroutine makes calls, and then makes them until done
 // receives, ctx ends or the cache is closed.
-func (g *Generator[K, S]) ask(ctx context.Context, running bool, done <-chan error) error {
+func (g *Generator[K, S]) makeCalls(ctx context.Context, running bool, done <-chan error) error {
 	if queue.IsClosed(g.writer.Done()) { // otherwise the select below could start one more call
 		return ErrClosed
 	}
 	select {
-	case g.asking <- struct{}{}:
+	case g.calling <- struct{}{}:
 	case err := <-done:
 		return err
 	case <-g.writer.Done():
@@ -88,9 +88,9 @@ func (g *Generator[K, S]) ask(ctx context.Context, running bool, done <-chan err
 		return ctx.Err()
 	}
 	inner, cancel := context.WithCancel(ctx)
-	a := &asker[K, S]{g: g, running: running, stop: inner.Done(), inFlight: map[tick]*call[K]{}, answers: make(chan answer[K, S]), streams: make(chan streamEnd)}
+	a := &caller[K, S]{g: g, running: running, stop: inner.Done(), inFlight: map[tick]*call[K]{}, answers: make(chan answer[K, S]), streams: make(chan streamEnd)}
 	// Each of these runs even if one before it panics, as a Merge of the caller's may.
-	defer func() { <-g.asking }()
+	defer func() { <-g.calling }()
 	defer g.abandon()
 	defer a.drain()
 	defer cancel()
@@ -118,7 +118,7 @@ func (g *Generator[K, S]) ask(ctx context.Context, running bool, done <-chan err
 
 // advance does the work that is due, and returns how long to wait for the next answer or
 // event.
-func (a *asker[K, S]) advance(ctx context.Context) time.Duration {
+func (a *caller[K, S]) advance(ctx context.Context) time.Duration {
 	a.expire()
 	p := a.plan()
 	for p.listDone {
@@ -134,20 +134,20 @@ func (a *asker[K, S]) advance(ctx context.Context) time.Duration {
 		a.inFlight[q.began] = &call[K]{question: q, cancel: cancel}
 		a.working.Go(func() { a.call(ctx, q) })
 	}
-	wake := p.wake
+	next := p.next
 	for _, c := range a.inFlight {
 		if !c.late {
-			wake = wake.or(wakeAt(c.question.deadline))
+			next = next.or(wakeAt(c.question.deadline))
 		}
 	}
-	if !wake.set {
+	if !next.set {
 		return time.Hour
 	}
-	return wake.at.Sub(p.now)
+	return next.at.Sub(p.now)
 }
 
 // expire cancels the calls whose deadline has passed.
-func (a *asker[K, S]) expire() {
+func (a *caller[K, S]) expire() {
 	a.g.mu.Lock()
 	defer a.g.mu.Unlock()
 	now := a.g.clock()
@@ -158,7 +158,7 @@ func (a *asker[K, S]) expire() {
 		c.late = true
 		c.cancel()
 		if !c.question.list {
-			a.g.lookLate(c.question.pod, now)
+			a.g.inspectionLate(c.question.pod, now)
 		}
 	}
 }
@@ -170,11 +170,11 @@ type plan[K comparable] struct {
 	connect   bool          // open the stream
 	listDone  bool          // a full list has ended; make another plan once its start is the global time
 	listStart time.Time
-	wake      wakeup // the latest time of the next plan
+	next      wakeup // the latest time of the next plan
 }
 
 // plan decides on the work to do now.
-func (a *asker[K, S]) plan() (p plan[K]) {
+func (a *caller[K, S]) plan() (p plan[K]) {
 	g := a.g
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -183,7 +183,7 @@ func (a *asker[K, S]) plan() (p plan[K]) {
 		return p
 	}
 	if a.running {
-		overdue, next, waiting := g.writer.Overdue(p.now, g.o.WaitLimit)
+		overdue, at, waiting := g.writer.Overdue(p.now, g.o.WaitLimit)
 		var none K
 		for _, key := range overdue {
 			if key == none { // no pod, so only a full list can answer
@@ -193,7 +193,7 @@ func (a *asker[K, S]) plan() (p plan[K]) {
 			g.record(key)
 			g.sched.want(key, true)
 		}
-		p.wake = wakeup{next, waiting}
+		p.next = wakeup{at, waiting}
 		if g.stream != nil {
 			if p.connect = g.streamed.connect(p.now); p.connect {
 				g.stats.ConnectionError = nil
@@ -201,13 +201,13 @@ func (a *asker[K, S]) plan() (p plan[K]) {
 			if g.streamed.prove(p.now) {
 				g.stats.Connections++
 			}
-			p.wake = p.wake.or(g.streamed.next())
+			p.next = p.next.or(g.streamed.next())
 		}
 	}
 	g.rely(p.now)
-	p.wake = p.wake.or(g.countMissed(p.now))
+	p.next = p.next.or(g.countMissed(p.now))
 	p.calls = g.sched.begin(p.now, a.running, g.period(), g.tick)
-	p.wake = p.wake.or(g.sched.wakeup(a.running, g.period()))
+	p.next = p.next.or(g.sched.wakeup(a.running, g.period()))
 	return p
 }
 
@@ -226,14 +226,14 @@ func (g *Generator[K, S]) period() time.Duration {
 	return g.o.RelistPeriod
 }
 
-func (a *asker[K, S]) finishList() {
+func (a *caller[K, S]) finishList() {
 	a.g.mu.Lock()
 	defer a.g.mu.Unlock()
 	a.g.finishList(a.g.clock())
 }
 
 // listen follows the stream until it ends.
-func (a *asker[K, S]) listen(ctx context.Context) {
+func (a *caller[K, S]) listen(ctx context.Context) {
 	end := streamEnd{err: errors.New("pleg: Events: the call did not return")}
 	defer func() {
 		end.panicked = recover()
@@ -246,7 +246,7 @@ func (a *asker[K, S]) listen(ctx context.Context) {
 }
 
 // call makes one call. It sends an answer even if the call panics or ends the goroutine.
-func (a *asker[K, S]) call(ctx context.Context, q question[K]) {
+func (a *caller[K, S]) call(ctx context.Context, q question[K]) {
 	x := answer[K, S]{question: q, err: errors.New("pleg: the call did not return")}
 	defer func() {
 		x.panicked = recover()
@@ -261,7 +261,7 @@ func (a *asker[K, S]) call(ctx context.Context, q question[K]) {
 }
 
 // handle handles an answer.
-func (a *asker[K, S]) handle(x answer[K, S]) {
+func (a *caller[K, S]) handle(x answer[K, S]) {
 	if x.panicked != nil {
 		panic(x.panicked)
 	}
@@ -274,7 +274,7 @@ func (a *asker[K, S]) handle(x answer[K, S]) {
 	now := g.clock()
 	switch {
 	case !x.question.list:
-		g.lookAnswered(x, now)
+		g.inspectionAnswered(x, now)
 	case c.late && x.err != nil:
 		err := fmt.Errorf("pleg: Pods: no answer within %v: %w", g.o.RelistThreshold, context.DeadlineExceeded)
 		g.listAnswered(nil, err, now)
@@ -284,7 +284,7 @@ func (a *asker[K, S]) handle(x answer[K, S]) {
 }
 
 // streamEnded handles the end of the stream.
-func (a *asker[K, S]) streamEnded(end streamEnd) {
+func (a *caller[K, S]) streamEnded(end streamEnd) {
 	if end.panicked != nil {
 		panic(end.panicked)
 	}
@@ -301,8 +301,8 @@ func (a *asker[K, S]) streamEnded(end streamEnd) {
 }
 
 // drain waits for the cancelled calls and handles the answers that still arrive, because
-// readers of exits must learn of every container in an answer.
-func (a *asker[K, S]) drain() {
+// every container in an answer has an exit.
+func (a *caller[K, S]) drain() {
 	go func() {
 		a.working.Wait()
 		close(a.answers)

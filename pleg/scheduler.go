@@ -11,7 +11,7 @@ import (
 // A question is a call of the Runtime to make.
 type question[K comparable] struct {
 	list     bool // of all pods
-	pod      K    // of a look
+	pod      K    // to be inspected
 	began    tick
 	start    time.Time
 	deadline time.Time
@@ -20,50 +20,50 @@ type question[K comparable] struct {
 // A scheduler decides which call of the Runtime comes next. It knows the pods by their
 // keys only, and nothing of their containers. It reads no clock and makes no calls.
 //
-// A pod has at most one look in flight and one wanted. A look is wanted now, after a
-// backoff, or, if it lacked the claim of an event, after a repeat. At most one full list
-// is in progress. It has ended once it was answered and the looks that it needs have
-// ended, each of which began after its answer.
+// A pod has at most one inspection in flight and one wanted. An inspection is wanted now,
+// after a backoff, or, if the last one lacked the claim of an event, after a pause. At most
+// one full list is in progress. It has ended once it was answered and the inspections that
+// it needs have ended, each of which began after its answer.
 type scheduler[K comparable] struct {
 	o limits
 
-	pods    map[K]*work
-	ready   queue.Queue[K, struct{}] // a look is wanted and may begin
-	delayed queue.Queue[K, struct{}] // a look is wanted at work.at
-	next    time.Time                // the earliest of these times, or before it; zero if none
-	looking int                      // looks in flight
+	pods       map[K]*work
+	ready      queue.Queue[K, struct{}] // an inspection is wanted and may begin
+	delayed    queue.Queue[K, struct{}] // one is wanted at work.notBefore
+	next       time.Time                // the earliest of these times, or before it; zero if none
+	inspecting int                      // inspections in flight
 
 	list     *fullList // in progress, or nil
-	answered bool      // a full list was answered without an error; until then no look begins
-	ended    bool      // a full list has ended, failed or not
-	failed   bool      // the last one did
+	answered bool      // a full list was answered without an error; until then no inspection begins
+	hadList  bool      // a full list has ended or failed
+	failed   bool      // the last one failed
 	wanted   bool      // a list is wanted before the period is over
-	end      time.Time // of the last full list
+	listEnd  time.Time // of the last full list
 	waiters  []*relistWaiter
 }
 
 // limits are the options of a scheduler.
 type limits struct {
-	period       time.Duration // the short one
-	listTimeout  time.Duration
-	lookTimeout  time.Duration
-	concurrent   int
-	firstRepeat  time.Duration
-	failurePause backoff.Policy
+	period         time.Duration // the short one
+	listTimeout    time.Duration
+	inspectTimeout time.Duration
+	concurrent     int
+	firstRepeat    time.Duration
+	failurePause   backoff.Policy
 }
 
-// work holds the looks at one pod, wanted or in progress.
+// work holds the inspections of one pod, wanted or in progress.
 type work struct {
-	wanted   bool   // a look that begins later
-	urgent   bool   // regardless of at
-	needed   bool   // by the full list in progress
-	at       wakeup // not before; any time if unset
-	failures int    // in a row
-	repeats  int    // in a row
-	flight   *flight
+	wanted    bool   // one that begins later
+	urgent    bool   // regardless of notBefore
+	needed    bool   // by the full list in progress
+	notBefore wakeup // any time if unset
+	failures  int    // in a row
+	repeats   int    // in a row
+	flight    *flight
 }
 
-// A flight is a look in progress.
+// A flight is an inspection in progress.
 type flight struct {
 	began  tick
 	start  time.Time
@@ -75,9 +75,9 @@ type flight struct {
 type fullList struct {
 	began    tick
 	start    time.Time
-	explicit bool // for Relist, so looks at failing pods do not wait
+	explicit bool // for Relist, so failing pods are inspected without a wait
 	answered bool
-	open     int // looks that it waits for
+	open     int // inspections that it waits for
 }
 
 // A relistWaiter waits for a full list that begins after it.
@@ -99,19 +99,19 @@ func (s *scheduler[K]) of(key K) *work {
 	return w
 }
 
-// want asks for a look that begins from now on. An urgent one does not wait for the end
-// of a backoff.
+// want asks for an inspection that begins from now on. An urgent one does not wait for the
+// end of a backoff.
 func (s *scheduler[K]) want(key K, urgent bool) {
 	w := s.of(key)
 	w.wanted, w.urgent, w.repeats = true, w.urgent || urgent, 0
 	if w.failures == 0 {
-		w.at = wakeup{}
+		w.notBefore = wakeup{}
 	}
 	s.ready.Put(key)
 }
 
-// need is like want, and makes the full list in progress wait for the end of that look,
-// unless an earlier call is late and may never return.
+// need is like want, and makes the full list in progress wait for the end of that
+// inspection, unless an earlier call is late and may never return.
 func (s *scheduler[K]) need(key K) {
 	s.want(key, true)
 	if w := s.pods[key]; s.list != nil && !w.needed && (w.flight == nil || !w.flight.late) {
@@ -120,8 +120,8 @@ func (s *scheduler[K]) need(key K) {
 	}
 }
 
-// repeat asks for a look after a pause, because the last one lacks the claim of
-// an event. The pauses double, up to the period.
+// repeat asks for an inspection after a pause, because the last one lacks the claim of an
+// event. The pauses double, up to the period.
 func (s *scheduler[K]) repeat(key K, now time.Time) {
 	w := s.of(key)
 	if w.wanted {
@@ -129,11 +129,11 @@ func (s *scheduler[K]) repeat(key K, now time.Time) {
 	}
 	pause := s.o.firstRepeat << min(w.repeats, 16)
 	w.repeats++
-	w.wanted, w.at = true, wakeAt(now.Add(min(pause, s.o.period)))
+	w.wanted, w.notBefore = true, wakeAt(now.Add(min(pause, s.o.period)))
 	s.ready.Put(key)
 }
 
-// dropRepeat ends the repeats of a look, because a full list has been answered.
+// dropRepeat ends the repeats of an inspection, because a full list has been answered.
 func (s *scheduler[K]) dropRepeat(key K) {
 	if w := s.pods[key]; w != nil && w.repeats > 0 && w.failures == 0 {
 		w.wanted, w.repeats = false, 0
@@ -144,8 +144,8 @@ func (s *scheduler[K]) dropRepeat(key K) {
 // lists are those for Relist. period is the one in force between full lists. count
 // counts questions.
 func (s *scheduler[K]) begin(now time.Time, running bool, period time.Duration, count func() tick) (calls []question[K]) {
-	s.wake(now)
-	for s.answered && s.looking < s.o.concurrent {
+	s.endDelays(now)
+	for s.answered && s.inspecting < s.o.concurrent {
 		key, _, ok := s.ready.Take()
 		if !ok {
 			break
@@ -154,14 +154,14 @@ func (s *scheduler[K]) begin(now time.Time, running bool, period time.Duration, 
 		switch {
 		case w == nil || !w.wanted || w.flight != nil:
 			continue
-		case !w.urgent && w.at.isAfter(now):
-			s.delay(key, w.at.at)
+		case !w.urgent && w.notBefore.isAfter(now):
+			s.delay(key, w.notBefore.at)
 			continue
 		}
 		w.flight = &flight{began: count(), start: now, needed: w.needed}
 		w.wanted, w.urgent, w.needed = false, false, false
-		s.looking++
-		calls = append(calls, question[K]{pod: key, began: w.flight.began, start: now, deadline: now.Add(s.o.lookTimeout)})
+		s.inspecting++
+		calls = append(calls, question[K]{pod: key, began: w.flight.began, start: now, deadline: now.Add(s.o.inspectTimeout)})
 	}
 	if s.due(now, running, period) {
 		s.wanted = false
@@ -179,8 +179,8 @@ func (s *scheduler[K]) delay(key K, at time.Time) {
 	s.delayed.Put(key)
 }
 
-// wake readies the pods whose time has come.
-func (s *scheduler[K]) wake(now time.Time) {
+// endDelays readies the pods whose time has come.
+func (s *scheduler[K]) endDelays(now time.Time) {
 	if s.delayed.Len() == 0 || s.next.After(now) {
 		return
 	}
@@ -189,8 +189,8 @@ func (s *scheduler[K]) wake(now time.Time) {
 	for key := range list.Keys() {
 		switch w := s.pods[key]; {
 		case w == nil || !w.wanted:
-		case w.at.isAfter(now):
-			s.delay(key, w.at.at)
+		case w.notBefore.isAfter(now):
+			s.delay(key, w.notBefore.at)
 		default:
 			s.ready.Put(key)
 		}
@@ -205,7 +205,7 @@ func (s *scheduler[K]) due(now time.Time, running bool, period time.Duration) bo
 	case len(s.waiters) > 0:
 		return true
 	}
-	return running && (!s.ended || !now.Before(s.dueAt(period)))
+	return running && (!s.hadList || !now.Before(s.dueAt(period)))
 }
 
 // dueAt returns when the next full list is due, if one has ended.
@@ -213,7 +213,7 @@ func (s *scheduler[K]) dueAt(period time.Duration) time.Time {
 	if s.failed || s.wanted {
 		period = min(period, s.o.period)
 	}
-	return s.end.Add(period)
+	return s.listEnd.Add(period)
 }
 
 // wakeup returns when to call begin again, if no answer comes before.
@@ -227,18 +227,18 @@ func (s *scheduler[K]) wakeup(running bool, period time.Duration) (w wakeup) {
 	return w
 }
 
-// backsOff reports whether looks at the pod fail.
+// backsOff reports whether inspections of the pod fail.
 func (s *scheduler[K]) backsOff(key K) bool {
 	w := s.pods[key]
 	return w != nil && w.failures > 0
 }
 
-// lookEnded ends the look at a pod. The caller then calls succeeded, fail or neither.
-func (s *scheduler[K]) lookEnded(key K) flight {
+// inspectionEnded ends the inspection of a pod. The caller then calls succeeded, fail or neither.
+func (s *scheduler[K]) inspectionEnded(key K) flight {
 	w := s.pods[key]
 	f := *w.flight
 	w.flight = nil
-	s.looking--
+	s.inspecting--
 	s.release(f)
 	if w.wanted {
 		s.ready.Put(key)
@@ -246,16 +246,16 @@ func (s *scheduler[K]) lookEnded(key K) flight {
 	return f
 }
 
-// release ends the wait of the full list in progress for a look.
+// release ends the wait of the full list in progress for an inspection.
 func (s *scheduler[K]) release(f flight) {
 	if f.needed && s.list != nil {
 		s.list.open--
 	}
 }
 
-// lateLook notes that the deadline of the look at a pod has passed. Its error is that of
-// the look, and its answer, if any comes, is one more.
-func (s *scheduler[K]) lateLook(key K) flight {
+// late notes that an inspection has passed its deadline, which makes it fail. If an answer
+// comes all the same, it is used, and an error is ignored.
+func (s *scheduler[K]) late(key K) flight {
 	w := s.pods[key]
 	s.release(flight{needed: w.needed})
 	s.release(*w.flight)
@@ -263,8 +263,7 @@ func (s *scheduler[K]) lateLook(key K) flight {
 	return *w.flight
 }
 
-// isLate reports whether the deadline of the look at a pod has passed, and it still has not
-// ended.
+// isLate reports whether the inspection of a pod is past its deadline and has not ended.
 func (s *scheduler[K]) isLate(key K) bool {
 	w := s.pods[key]
 	return w != nil && w.flight != nil && w.flight.late
@@ -280,12 +279,12 @@ func (s *scheduler[K]) succeeded(key K, complete bool) (failed bool) {
 	return failed
 }
 
-// fail starts or prolongs the backoff of a pod, after which it is looked at again, and
-// returns how many looks have failed in a row.
+// fail starts or prolongs the backoff of a pod, after which it is inspected again, and
+// returns how many inspections have failed in a row.
 func (s *scheduler[K]) fail(key K, now time.Time) (failures int) {
 	w := s.of(key)
 	w.failures++
-	w.wanted, w.at = true, wakeAt(now.Add(s.o.failurePause.Delay(w.failures)))
+	w.wanted, w.notBefore = true, wakeAt(now.Add(s.o.failurePause.Delay(w.failures)))
 	s.ready.Put(key)
 	return w.failures
 }
@@ -304,7 +303,7 @@ func (s *scheduler[K]) forgetIdle(key K) bool {
 func (s *scheduler[K]) listFailed(err error, now time.Time) {
 	l := s.list
 	s.dropList()
-	s.ended, s.failed, s.end = true, true, now
+	s.hadList, s.failed, s.listEnd = true, true, now
 	s.notify(l.began, err)
 }
 
@@ -331,7 +330,7 @@ func (s *scheduler[K]) listDone() (start time.Time, ok bool) {
 func (s *scheduler[K]) finishList(now time.Time) {
 	began := s.list.began
 	s.list = nil
-	s.ended, s.failed, s.end = true, false, now
+	s.hadList, s.failed, s.listEnd = true, false, now
 	s.notify(began, nil)
 }
 
@@ -351,13 +350,14 @@ func (s *scheduler[K]) dropWaiter(w *relistWaiter) {
 	s.waiters = slices.DeleteFunc(s.waiters, func(x *relistWaiter) bool { return x == w })
 }
 
-// abandon drops the calls in flight, whose answers will not come, and asks for others.
+// abandon forgets the calls in flight, because their answers will not come, and wants new
+// ones.
 func (s *scheduler[K]) abandon() {
 	if s.list != nil {
 		s.dropList()
 		s.wanted = true
 	}
-	s.looking = 0
+	s.inspecting = 0
 	for key, w := range s.pods {
 		if w.flight != nil {
 			w.flight = nil

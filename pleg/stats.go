@@ -35,15 +35,15 @@ type Stats struct {
 	// UnseenContainers counts containers that events named and no answer has shown, so
 	// that they yield no exit. One whose events come late may count again.
 	UnseenContainers uint64
-	// StaleAnswers counts looks that showed an earlier state of a container than answers
-	// before, and those that the cache refused.
+	// StaleAnswers counts inspections that showed an earlier state of a container than
+	// answers before, and those that the cache refused.
 	StaleAnswers uint64
-	MergedEvents uint64 // events merged because a reader was behind
+	MergedEvents uint64 // events merged because a loop over Events was behind
 
 	Pods       int // pods in the cache
 	Containers int // containers of pods, and expected ones
-	// Retained counts everything kept beyond these: other pods, named and removed containers,
-	// deletions, pending events and exits.
+	// Retained counts everything kept beyond these: other pods, claims of events, removed
+	// containers, deletions, pending events and exits.
 	Retained int
 }
 

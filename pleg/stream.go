@@ -15,21 +15,21 @@ func reconnect() backoff.Policy {
 
 // A streamState is the state machine of the event stream. It decides when to open the
 // stream and whether to rely on it. A connection is proven once it has lasted for a
-// relist period or brought an event. It is relied upon once a full relist has begun a
+// RelistPeriod or brought an event. It is relied upon once a full list has begun a
 // period after the connection was opened. Subscriptions take a moment to become active,
-// and starting runtimes lose their first events; that relist covers the changes in
+// and starting runtimes lose their first events; that list covers the changes in
 // between.
 //
 // The zero value is an unopened stream with a period of 0.
 type streamState struct {
-	period   time.Duration // the short relist period
+	period   time.Duration // the RelistPeriod
 	open     bool
 	opened   time.Time // if open
 	retryAt  time.Time // if not open and again is set
 	again    bool      // an earlier connection existed
 	received bool      // this connection has brought an event
 	proven   bool      // this connection is proven
-	resynced bool      // a full relist has begun a period after opened
+	resynced bool      // a full list has begun a period after opened
 	failures int       // in a row
 }
 
@@ -62,7 +62,7 @@ func (s *streamState) ended(now time.Time, err error) (lost bool) {
 	return lost
 }
 
-// listed records a completed full relist that began at start.
+// listed records a completed full list that began at start.
 func (s *streamState) listed(start time.Time) {
 	s.resynced = s.resynced || s.open && !start.Before(s.opened.Add(s.period))
 }

@@ -21,10 +21,10 @@ type Writer[K comparable, S any] interface {
 	// SetInOrder is like Set but also accepts a time equal to the entry's, for a single
 	// writer whose writes may share a reading of the clock.
 	SetInOrder(key K, status S, err error, at time.Time) (updated bool)
-	// SetObservedTime confirms that key's entry still holds at the local time at, which is
-	// taken as for Set, and reports whether it did. It returns false if key is absent, if
-	// the entry or the global time is not older than at, or if Set would refuse the time.
-	// It ends waits for an entry that new, and is not a change for Watch.
+	// SetObservedTime records that key's entry still holds at the local time at, which is
+	// read before asking, as for Set. It reports false and does nothing if key is absent, if
+	// the entry or the global time is as new as at, or if Set would refuse the time. It ends
+	// waits for an entry of that time, and is not a change for Watch.
 	SetObservedTime(key K, at time.Time) bool
 	// UpdateTime sets the global time to at, the local start time of a completed full
 	// list. It ignores earlier times than the current one.

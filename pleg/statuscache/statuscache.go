@@ -23,8 +23,8 @@ var ErrClosed = errors.New("statuscache: closed")
 
 // Cache maps keys to their latest observed status. Each write carries the local time at
 // which its observation began and is refused unless it is newer than the key's entry.
-// "Newer" always means strictly After. As of the global time, every entry holds and
-// every other key is absent.
+// "Newer" always means strictly After. The global time is the start of the last full list:
+// as of then, every entry holds and every other key is absent.
 //
 // At every moment,
 //
@@ -250,10 +250,12 @@ func (c *Cache[K, S]) entry(v *version[S], global instant) (e Entry[S]) {
 }
 
 // Delete makes key absent as of at, unless its entry is newer, and reports whether it
-// is then absent. Until a Generator's full list that began at or after at has ended, a
-// tombstone keeps writes stamped at or before at from bringing the key back. Without a
-// Generator a deleted key costs memory until it is written again. As for Set, take at before asking whether
-// the key exists. Delete also returns false if Set would refuse the time.
+// is then absent. Delete also returns false if Set would refuse the time. As for Set, take
+// at before asking whether the key exists.
+//
+// The cache remembers the deletion, as a tombstone, and refuses writes stamped at or before
+// it. A Generator frees tombstones with each full list that began later. Without a Generator
+// a tombstone costs memory until the key is written again.
 func (c *Cache[K, S]) Delete(key K, at time.Time) bool {
 	i := c.instant(at)
 	var freed *waiter[K]
@@ -277,11 +279,8 @@ func (c *Cache[K, S]) Delete(key K, at time.Time) bool {
 	return true
 }
 
-// setObservedTime confirms that key's entry still holds at the local time at, which is
-// taken as for Set, and reports whether it did. It returns false if key is absent, if
-// the entry or the global time is not older than at, or if Set would refuse the time.
-// It ends waits for an entry that new, and is not a change for Watch. Only the entry's
-// writer should call it, because it also confirms any write made since the observation.
+// setObservedTime implements cachewriter.Writer. Only the entry's writer should call it,
+// because it also confirms any write made since the observation.
 func (c *Cache[K, S]) setObservedTime(key K, at time.Time) bool {
 	i := c.instant(at)
 	var freed *waiter[K]
