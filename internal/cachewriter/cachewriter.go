@@ -11,9 +11,9 @@ import (
 
 // Counts are a cache's refusals and tombstones.
 type Counts struct {
-	Stale         uint64 // writes that were not new enough
-	Skewed        uint64 // times beyond MaxSkew
-	Tombstones    int    // remembered deletions
+	Stale      uint64 // writes that were not new enough
+	Skewed     uint64 // times beyond MaxSkew
+	Tombstones int    // remembered deletions
 }
 
 // Writer is the writer's view of a cache. It is safe for concurrent use.
