@@ -314,7 +314,7 @@ func (c *Cache[K, S]) keepTombstone(key K) {
 }
 
 // updateTime sets the global time to at, the local start time of a completed full
-// relist. It ignores earlier times than the current one.
+// list. It ignores earlier times than the current one.
 func (c *Cache[K, S]) updateTime(at time.Time) {
 	i := c.instant(at)
 	c.mu.Lock()
