@@ -161,11 +161,11 @@ func (g *Generator[K, S]) RequestSync(pod K) {
 
 // Events yields the changes of pods, starting with one PodSync per known pod. From then
 // on it loses no change, and yields a pod's events in order, after its entry is in the
-// cache. A loop more than eight events of a pod behind gets one PodSync in their place,
-// exits included. If too many absent pods have events pending, one PodSync of all pods
-// (the zero key) replaces these; check every pod then.
+// cache. If a loop is more than eight events of a pod behind, one PodSync replaces them,
+// those of exits included. If more than 1024 pods that are not in the cache have pending
+// events, one PodSync of all pods (the zero key) replaces these; check every pod then.
 //
-// Each loop starts afresh. It ends at once with ctx, and after Close of the cache once
+// Each loop starts afresh. It ends at once with ctx. After Close of the cache, it ends once
 // it has yielded the pending events.
 func (g *Generator[K, S]) Events(ctx context.Context) iter.Seq[Event[K]] {
 	return func(yield func(Event[K]) bool) {

@@ -37,10 +37,10 @@ type Writer[K comparable, S any] interface {
 	// WaitBegan returns a channel that receives a token when the first of the current
 	// waits begins. The receiver should call Overdue.
 	WaitBegan() <-chan struct{}
-	// Overdue returns the keys of waits longer than limit, for any change or for a time now
-	// past, because the write that should have ended them was lost (KEP-3386, "stuck at
-	// GetNewerThan"). It returns a key at most once per limit. While waits are in progress,
-	// waiting is true and next is when to call Overdue again. It is for a single caller,
-	// which fetches the statuses.
+	// Overdue returns the keys that callers have waited for longer than limit, each at most
+	// once per limit. The write that should have ended such a wait may be lost (KEP-3386,
+	// "stuck at GetNewerThan"), so the writer should fetch their statuses. A wait for a time
+	// still to come is not overdue. While there are waits, waiting is true, and next is when
+	// to call Overdue again. It is for a single caller.
 	Overdue(now time.Time, limit time.Duration) (keys []K, next time.Time, waiting bool)
 }

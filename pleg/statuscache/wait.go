@@ -77,11 +77,7 @@ func (c *Cache[K, S]) wait(ctx context.Context, w *waiter[K], seen *version[S]) 
 	return ctx.Err()
 }
 
-// overdue returns the keys of waits longer than limit, for any change or for a time now
-// past, because the write that should have ended them was lost (KEP-3386, "stuck at
-// GetNewerThan"). It returns a key at most once per limit. While waits are in progress,
-// waiting is true and next is when to call it again. It is for a single caller,
-// which fetches the statuses.
+// overdue implements cachewriter.Writer.
 func (c *Cache[K, S]) overdue(now time.Time, limit time.Duration) (keys []K, next time.Time, waiting bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
