@@ -154,6 +154,7 @@ func (h *history) faults() (f plegtest.Faults) {
 	f.Error, f.Slow, f.Hang, f.Deaf, f.Empty, f.Lag = rate(), rate(), rate()/5, rate(), rate(), rate()
 	f.Terse = []float64{0, 0, 0.3, 1}[h.rng.IntN(4)]
 	if h.rng.IntN(4) == 0 {
+		f.Slow, f.Deaf = 0.3, 0.3
 		f.SlowBy = 25 * time.Second // longer than PodTimeout and RelistThreshold
 	}
 	if h.stream {
