@@ -30,6 +30,10 @@ const MaxIndex = 1<<31 - 1
 // for every 64 indexes up to the largest. Operations take time in proportion to that
 // size.
 //
+// Store the text of [Set.String] in a database, a file or a message, and read it with
+// [Parse]. The same set always has the same text, so texts can be compared. In JSON and
+// other formats that use encoding.TextMarshaler, a Set is that text by itself.
+//
 // The zero value is the empty set. A Set is safe for concurrent use by multiple
 // goroutines.
 type Set struct {
