@@ -57,8 +57,9 @@ import (
 
 // Options configures a Supervisor. The zero value is ready to use.
 type Options struct {
-	// Policy decides about every goroutine. Fields that are set in the policy of a Go take
-	// precedence. Its Delay defaults to 100ms up to 1m, started over by a run of more than 2m.
+	// Policy decides about every goroutine. A field that is set in the policy passed to Go
+	// takes precedence. Delay defaults to 100ms, doubled up to 1m; a run of more than 2m
+	// starts it over.
 	Policy backoff.ExitPolicy
 	Rate   float64 // restarts per second across all goroutines; 0 means no limit
 	Burst  int     // restarts allowed at once under Rate; 0 means 1
@@ -107,7 +108,7 @@ type Supervisor struct {
 	mu       sync.Mutex
 	workers  map[string]*worker // live ones
 	ran      bool               // Run has been called
-	last     int                // number of the last one added
+	last     int                // number of the worker that Go added last
 	live     int                // goroutines
 	idle     chan struct{}      // closed while live is 0
 	stopping chan struct{}      // closed by the first stop
@@ -205,8 +206,8 @@ func validate(rules backoff.ExitPolicy) error {
 	return errs.Err()
 }
 
-// checkActions adds the mistake of a rule that restarts companions, which goroutines have
-// not.
+// checkActions adds a mistake for each rule with the action RestartAllContainers, which
+// means nothing for a goroutine.
 func checkActions(errs *field.Errors, rules []backoff.Rule) {
 	for i := range rules {
 		errs.Check(rules[i].Action != backoff.ActionRestartAll, fmt.Sprintf("restartPolicyRules[%d].action", i),
