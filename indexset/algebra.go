@@ -113,7 +113,7 @@ func (s Set) With(indexes ...int) Set {
 	return s.Union(Of(indexes...))
 }
 
-// Without returns s with the given indexes removed. It ignores those that are no
+// Without returns s with the given indexes removed. It ignores indexes that are not
 // members.
 func (s Set) Without(indexes ...int) Set {
 	var b Builder
@@ -125,8 +125,8 @@ func (s Set) Without(indexes ...int) Set {
 	return s.Minus(b.Set())
 }
 
-// worthWords reports whether an operation on s and t works on bitmaps of k words. It
-// does if one of them is a bitmap already and the others are not much longer.
+// worthWords reports whether an operation on s and t should use bitmaps of k words. It
+// should if one of the sets is already a bitmap, of at least k/8 words.
 func (s Set) worthWords(t Set, k int) bool {
 	return k <= 8*max(len(s.words), len(t.words))
 }

@@ -152,7 +152,7 @@ func fillRun(words []uint64, r run) {
 	words[k] |= mask & tail
 }
 
-// countRun returns the number of members in r, which may reach behind the words.
+// countRun returns how many members of words are in r. The run may end above the words.
 func countRun(words []uint64, r run) (n uint64) {
 	end := 64 * uint32(len(words))
 	if r.first >= end {
@@ -167,8 +167,8 @@ func countRun(words []uint64, r run) (n uint64) {
 	return n + uint64(bits.OnesCount64(mask&tail&words[k]))
 }
 
-// runEdges returns the members of word k with which a run starts, and those with which
-// one ends. A run of one member does both.
+// runEdges returns the bits of word k at which a run of members starts, and those at
+// which one ends. A run of one member starts and ends at the same bit.
 func runEdges(words []uint64, k int) (starts, ends uint64) {
 	w := words[k]
 	lower, upper := w<<1, w>>1 // bit i is bit i-1, and bit i+1, of w

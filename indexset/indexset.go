@@ -30,20 +30,24 @@ const MaxIndex = 1<<31 - 1
 // for every 64 indexes up to the largest. Operations take time in proportion to that
 // size.
 //
+// Store the text of [Set.String] in a database, a file or a message, and read it with
+// [Parse]. The same set always has the same text, so texts can be compared. In JSON and
+// other formats that use encoding.TextMarshaler, a Set is that text by itself.
+//
 // The zero value is the empty set. A Set is safe for concurrent use by multiple
 // goroutines.
 type Set struct {
 	// Invariants:
 	// 1. list is nil if and only if the set is empty; otherwise the set is stored
-	//    either as words or as the runs of list, whichever is shorter, and of
-	//    equal lengths as words;
+	//    either as words or as the runs of list, whichever takes fewer elements, and
+	//    as words if both take the same number;
 	// 2. the last word is not zero and holds no index above MaxIndex;
 	// 3. runs are increasing, with at least one index missing between two;
 	// 4. no run ends before it starts or lies above MaxIndex;
 	// 5. list.n is the number of members.
 	//
-	// With more than four words of memory, a Set would not fit into registers, and
-	// Contains would copy it.
+	// A Set has four machine words. With more, the compiler would pass it in memory
+	// instead of registers, and every Contains would copy it.
 	words []uint64 // a bitmap: index i is bit i%64 of word i/64
 	list  *runList
 }
@@ -142,7 +146,7 @@ func index(i int) uint32 {
 // The zero value is ready to use. A Builder must not be copied after first use.
 type Builder struct {
 	runs   []run
-	sorted int // the first runs, increasing and apart from each other
+	sorted int // so many runs at the beginning increase and do not touch
 }
 
 // Add adds i. It panics if i is outside 0..MaxIndex.
@@ -182,13 +186,13 @@ func (b *Builder) Set() Set {
 	return ofRuns(slices.Clone(b.runs))
 }
 
-// Contains reports whether i is a member. It takes constant time if the set is stored by
-// the 64 indexes, and otherwise the time of a binary search among the runs.
+// Contains reports whether i is a member. It takes constant time if the set is stored as
+// a bitmap, and otherwise the time of a binary search among the runs.
 func (s Set) Contains(i int) bool { return contains(s.words, s.list, i, (*runList).contains) }
 
-// contains looks for i in words, and behind their end in list. Only because it calls the
-// list's method through a parameter does the compiler inline Contains, which makes it
-// three times faster.
+// contains looks for i in words and, if i is beyond them, in list. It takes the method of
+// list as a parameter, because then the compiler inlines Contains, which makes it three
+// times faster.
 func contains(words []uint64, list *runList, i int, inList func(*runList, int) bool) bool {
 	if w := uint(i) / 64; w < uint(len(words)) {
 		return words[w]>>(uint(i)%64)&1 != 0
@@ -268,7 +272,7 @@ func (s Set) Ranges() iter.Seq[Range] {
 
 // eachRun calls yield with each run until yield returns false.
 func (s Set) eachRun(yield func(run) bool) {
-	open, first := false, uint32(0) // a run that reaches the end of the word before
+	open, first := false, uint32(0) // whether a run that began at first continues from the previous word
 	for k := range s.words {
 		starts, ends := runEdges(s.words, k)
 		base := uint32(64 * k)

@@ -58,7 +58,8 @@ func Parse(text string) (Set, error) {
 	if text == "" {
 		return Set{}, nil
 	}
-	// The last number is the largest, so it tells beforehand which form is shorter.
+	// In valid text the last number is the largest. With it, Parse can choose the
+	// shorter form before it reads the items.
 	var words []uint64
 	var runs []run
 	if k := wordsFor(lastNumber(text)); k <= maxItems(text) {
@@ -66,7 +67,7 @@ func Parse(text string) (Set, error) {
 	} else {
 		runs = make([]run, 0, maxItems(text))
 	}
-	least := uint32(0) // the next item must not start below
+	least := uint32(0) // the next item must start here or later
 	for at := 0; ; at++ {
 		r, end, ok := readRun(text, at)
 		if !ok || r.first < least {
@@ -105,8 +106,8 @@ func lastNumber(text string) uint32 {
 	return n
 }
 
-// readRun reads the item at text[at:] strictly. end is the offset behind the item, where
-// there must be a comma or the end of the text.
+// readRun reads the item at text[at:], and accepts what Parse accepts. end is the offset
+// after the item, where a comma or the end of the text must follow.
 func readRun(text string, at int) (r run, end int, ok bool) {
 	first, end, ok := readNumber(text, at)
 	last := first
@@ -159,8 +160,8 @@ type Report struct {
 // readable item, regardless of earlier ones. Use [Set.Clip] to remove indexes that a
 // Job does not have.
 //
-// Work and memory are bounded as for [Parse], except that items out of order are
-// sorted.
+// Work and memory are bounded as for [Parse]. Items out of order are also sorted, in time
+// n log n.
 func ParseLenient(text string) (Set, Report) {
 	var report Report
 	if text == "" {
@@ -226,7 +227,7 @@ const (
 	reasonOrder   = "does not come after all items before it"
 )
 
-// whyInvalid returns why an item cannot be read strictly, "" if it can.
+// whyInvalid returns why Parse rejects an item, or "" if it accepts it.
 func whyInvalid(item string) (reason string) {
 	if item == "" {
 		return reasonEmpty

@@ -9,14 +9,14 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Creation is a pod to create from the Job's template. Its ObjectMeta lacks only a
-// name. For an Indexed Job, [Creation.Pod] also sets the Hostname, and adds
-// JobCompletionIndexEnv to containers and init containers that lack it.
+// Creation is a pod to create from the Job's template. Its ObjectMeta is complete except
+// for the name. For an Indexed Job, [Creation.Pod] also sets the pod's hostname, and adds
+// the variable [batch.JobCompletionIndexEnv] to containers and init containers without it.
 type Creation struct {
 	Index int // completion index, -1 for a NonIndexed Job
 
-	// Hostname is <job>-<index>, which forms a DNS name with the subdomain; "" keeps
-	// the template's hostname.
+	// Hostname is <job>-<index>. With the template's subdomain it gives the pod a DNS
+	// name. "" keeps the template's hostname.
 	Hostname string
 
 	batch.ObjectMeta
@@ -90,7 +90,8 @@ func generateName(job string, index int) string {
 	return job[:min(len(job), longest-len(suffix))] + suffix
 }
 
-// creations returns up to n pods to create now, and how long the others wait.
+// creations returns the pods, up to n, that may be created now. A wait other than 0 is the
+// time until another one may be created.
 func (v *view) creations(n int, s State) (create []Creation, wait time.Duration) {
 	if !v.perIndex {
 		if wait = v.engine.jobWait(s, v.in.Now); wait > 0 {
@@ -110,8 +111,8 @@ func (v *view) creations(n int, s State) (create []Creation, wait time.Duration)
 	return create, wait
 }
 
-// nextPod returns the next pod of an index. With a limit per index the pod carries the
-// failures up to and including its predecessor's.
+// nextPod returns the next pod of an index. With a limit per index, its annotations hold
+// the number of failures of the index so far, that of its predecessor included.
 func (v *view) nextPod(index int) Creation {
 	c := newCreation(v.in.Job, index)
 	if v.perIndex {
@@ -124,8 +125,8 @@ func (v *view) nextPod(index int) Creation {
 	return c
 }
 
-// startable returns up to n pending indexes that can start now, and how long the others
-// wait if fewer than n can.
+// startable returns the pending indexes, up to n, that may start now. A wait other than 0
+// is the time until another one may start.
 func (v *view) startable(n int) (ready []int, wait time.Duration) {
 	switch {
 	case !v.perIndex:
@@ -148,8 +149,8 @@ func (v *view) startable(n int) (ready []int, wait time.Duration) {
 	return ready, wait
 }
 
-// readyIndexes returns the candidates, which are in ascending order, that need not
-// wait. If all must, wait is the shortest wait.
+// readyIndexes returns those candidates, which are in ascending order, that need not
+// wait. If every candidate has to wait, wait is the shortest of their waits.
 func readyIndexes(candidates []int, waitOf func(index int) time.Duration) (ready []int, wait time.Duration) {
 	for _, i := range candidates {
 		switch w := waitOf(i); {

@@ -5,7 +5,7 @@ import "time"
 // decision is the decision about a view.
 type decision struct {
 	end     *jobEnd // how the Job ends, nil if it goes on
-	managed bool    // the number of pods follows the specification, including suspension
+	managed bool    // this plan may create and delete pods to follow the specification
 
 	delete                     []Deletion
 	create                     []Creation
@@ -48,7 +48,8 @@ func (v *view) decide() decision {
 	return d
 }
 
-// remove deletes an active pod. If untrack is set, its end no longer counts.
+// remove adds the deletion of an active pod. If untrack is set, the pod's finalizer is
+// removed first, so that its end does not count.
 func (d *decision) remove(p *podView, untrack bool) {
 	d.delete = append(d.delete, Deletion{PodRef: p.ref(), Untrack: untrack && p.tracked()})
 	d.active--
@@ -58,7 +59,8 @@ func (d *decision) remove(p *podView, untrack bool) {
 	}
 }
 
-// manage returns either surplus pods or pods to create, and how long others wait.
+// manage returns either surplus pods or pods to create. A wait other than 0 is the time
+// until another pod may be created.
 func (v *view) manage(s State) (surplus []*podView, create []Creation, wait time.Duration) {
 	if v.spec.Suspend {
 		return v.surplus(v.active), nil, 0

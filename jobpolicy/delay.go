@@ -62,8 +62,8 @@ func (e Engine) indexWait(failures, ignored int, m Match, last, now time.Time) t
 	return e.Remaining(addCounts(failures, 1), now.Sub(last))
 }
 
-// withNewEnds returns the state after the newly ended pods: with the failures in a row,
-// and with the ends that lie in the future.
+// withNewEnds returns the State of the Input, updated with the pods that have ended since
+// the last plan: the failures in a row, and the ends that lie in the future.
 func (v *view) withNewEnds() State {
 	var succeeded, failed, ignored []time.Time
 	for _, p := range v.pods {
@@ -81,15 +81,17 @@ func (v *view) withNewEnds() State {
 	s.Failures, s.LastFailure = failuresInARow(s.Failures, s.LastFailure, succeeded, failed)
 	s.Ignored, s.LastIgnored = failuresInARow(s.Ignored, s.LastIgnored, succeeded, ignored)
 
-	// Move ends in the future to now, once; otherwise they would be now forever.
+	// A failure in the future counts as now. The state keeps this time, because otherwise
+	// the delay would start anew with every plan.
 	s.LastFailure = earlier(s.LastFailure, v.in.Now)
 	s.LastIgnored = earlier(s.LastIgnored, v.in.Now)
 	s.Ahead = v.ahead()
 	return s
 }
 
-// failuresInARow adds failures to the n before them, the last of which was at last. A
-// success resets the count, and then only failures after the latest success count.
+// failuresInARow returns the number of failures in a row and the time of the last one. n
+// and last are those before the newly ended pods. A success starts the count over, and
+// only failures after the latest success are added.
 func failuresInARow(n int, last time.Time, succeeded, failed []time.Time) (int, time.Time) {
 	var latestSuccess time.Time
 	if len(succeeded) > 0 {

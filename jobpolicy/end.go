@@ -74,9 +74,9 @@ func (l EndLimits) completed(succeeded int) bool {
 	return succeeded >= int(*l.Completions)
 }
 
-// jobEnd is how the Job ends. A Job passes through two conditions: the target
-// (FailureTarget or SuccessCriteriaMet) once its end is decided, and the final one
-// (Failed or Complete) once every pod has ended and is counted.
+// jobEnd is how the Job ends. A Job gets two conditions on its way: its target condition
+// (FailureTarget or SuccessCriteriaMet) when the end is decided, and its final condition
+// (Failed or Complete) when every pod has ended and is counted.
 type jobEnd struct {
 	reason  batch.Reason
 	message string
@@ -121,8 +121,9 @@ func (v *view) decidedEnd() *jobEnd {
 	return nil
 }
 
-// limitReached returns the end required by the limits, nil if the Job goes on, and when
-// the deadline passes. It leaves completions to completed.
+// limitReached returns the end that the limits, the FailJob rules and the success policy
+// require, or nil if there is none, and when to plan again because of the deadline. It
+// does not judge completions; see completed.
 func (v *view) limitReached() (*jobEnd, requeue) {
 	limits := EndLimits{BackoffLimit: v.spec.BackoffLimit, Completions: v.spec.Completions, MaxFailedIndexes: v.spec.MaxFailedIndexes}
 	failJob := v.failJobPod()
@@ -167,8 +168,8 @@ func (v *view) completed(active int) *jobEnd {
 	return newEnd(EndLimits{Completions: v.spec.Completions}.Verdict(Progress{Succeeded: v.succeededPods, Active: active}))
 }
 
-// until returns the time left before a limit, at least a nanosecond. A start in the
-// future extends it, up to the longest Duration.
+// until returns the time left until elapsed reaches limit, at least a nanosecond. If the
+// start lies in the future, elapsed is negative, and the time left is longer than limit.
 func until(limit, elapsed time.Duration) time.Duration {
 	if elapsed < 0 && limit > math.MaxInt64+elapsed {
 		return math.MaxInt64

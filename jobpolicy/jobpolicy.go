@@ -124,11 +124,12 @@ func orDefault[T comparable](v, def T) T {
 // finished Job, and has only a note for a Job with another controller or an unknown
 // completion mode.
 //
-// Set ExpectationsPending until Pods reflects all creations and deletions of earlier
-// plans. Meanwhile Plan records and releases ended pods, but creates no pods, deletes
-// no surplus pods and does not end the Job. After removing a pod's finalizer, list the
-// pod in FinalizersRemoved until Pods shows the removal; otherwise Plan releases it
-// again.
+// Pods often come from a cache that lags behind the caller's own changes. While Pods
+// does not show all creations and deletions of earlier plans, set ExpectationsPending;
+// otherwise Plan would create the same pods again. Plan then only records and releases
+// ended pods. It creates no pods, deletes no surplus pods and does not end the Job.
+// Likewise, list a pod in FinalizersRemoved from the removal of its finalizer until Pods
+// shows the removal; otherwise Plan releases the pod again.
 //
 // Pass the latest version of the Job. If its status is older than State, Plan plans
 // nothing until the status catches up or five minutes have passed. If State is lost,

@@ -133,8 +133,9 @@ func matchRule(r *batch.PodFailurePolicyRule, pod *batch.Pod) (Match, bool) {
 // findExit returns the first container that meets the requirement, with app containers
 // before init containers and each in the order of the statuses.
 func findExit(o *batch.OnExitCodes, pod *batch.Pod) *batch.ContainerStatus {
-	// The API server accepts only lists in increasing order. To look whether this one
-	// is costs about as much as one search of it.
+	// The API server accepts only values in increasing order, which allow a binary
+	// search. Checking the order costs about as much as one linear search, so it pays
+	// only with several containers.
 	ordered := len(pod.Status.ContainerStatuses) > 2 && slices.IsSorted(o.Values)
 	for _, statuses := range [2][]batch.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
 		for i := range statuses {

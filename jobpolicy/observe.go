@@ -106,9 +106,9 @@ func (v *view) validate(known known) error {
 type known struct {
 	uncountedSucceeded map[string]bool // in the status
 	uncountedFailed    map[string]bool // in the status
-	released           map[string]bool // by the caller
-	counted            map[string]bool // by an earlier plan, as the State says; includes pods named by the status
-	handled            map[string]bool // by an earlier plan, as the State says
+	released           map[string]bool // in Input.FinalizersRemoved
+	counted            map[string]bool // in State.Released; counted unless the status still names them as uncounted
+	handled            map[string]bool // in State.Handled
 }
 
 func newKnown(in Input) known {
@@ -137,9 +137,9 @@ func setOf(uids []string) map[string]bool {
 // one. Kubernetes gives up its expectations after the same time.
 const acceptedAfter = 5 * time.Minute
 
-// observeAge compares the Job's status with the last one written. If the status is
-// older, staleFor is how much longer to wait for a newer one, and behind is when the
-// older one was first seen.
+// observeAge compares the Job's status with the last one that a plan has written. If the
+// status is older, staleFor is how much longer to wait for a newer one, and behind is
+// when Plan first saw an older status.
 func (v *view) observeAge() (staleFor time.Duration, behind time.Time, notes notes) {
 	state, now := &v.in.State, v.in.Now
 	seen := v.progressBelow(state.Written.Completions)
@@ -158,9 +158,9 @@ func (v *view) observeAge() (staleFor time.Duration, behind time.Time, notes not
 	return 0, time.Time{}, notes
 }
 
-// progressBelow returns the progress of the status, counting only indexes below
-// completions. If completions were lowered and raised again, the statuses written in
-// between count different indexes, so an older one may count as many.
+// progressBelow returns the progress of the status, in which only succeeded indexes below
+// completions count. Two statuses can be compared only by the same indexes, because after
+// completions were lowered, a newer status may count fewer indexes than an older one.
 func (v *view) progressBelow(completions int) StatusProgress {
 	seen := progressOf(&v.in.Job.Status)
 	if v.indexed && completions > 0 {

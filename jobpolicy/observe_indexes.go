@@ -25,16 +25,16 @@ func (x *indexes) predecessor(index int) *podView {
 	return x.predecessors[i]
 }
 
-// observeIndexes parses the status' index fields leniently, drops indexes beyond
-// completions, and adds the ends of pods that are not in the fields yet.
+// observeIndexes reads the index fields of the status with indexset.ParseLenient, drops
+// indexes beyond completions, and adds the indexes that end with pods not yet recorded.
 //
-// An index ends once. If the status lists it as both succeeded and failed, it has
-// succeeded; otherwise its first recorded end stands. Within one plan success comes
-// first.
+// An index ends once, either succeeded or failed, and the end that the status records
+// stands. An index that is in both fields has succeeded. So has an index with a new
+// success and a new failure in the same plan.
 //
-// The last failed pod of an index that will run again is the predecessor of the next
-// one. It keeps its finalizer until its replacement exists, because its annotations are
-// the only record of the failures (KEP-3850, "Tracking the number of failures per
+// If an index will run again, its last failed pod is the predecessor of the next one.
+// The predecessor keeps its finalizer until the next pod exists, because its annotations
+// are the only record of the failures (KEP-3850, "Tracking the number of failures per
 // index").
 func (v *view) observeIndexes() (x indexes, notes notes) {
 	status := &v.in.Job.Status
@@ -122,7 +122,8 @@ func (v *view) failsIndex(p *podView) bool {
 	return p.tracked() && p.failed() && p.match.indexFailedAfter(p.failures, v.spec.BackoffLimitPerIndex)
 }
 
-// follows reports whether p rather than q is the last failed pod of their index.
+// follows reports whether p rather than q is the last failed pod of their index. That is
+// the pod with more failures before it or, if these are equal, the one that ended later.
 func (p *podView) follows(q *podView) bool {
 	a, b := addCounts(p.failures, p.ignored), addCounts(q.failures, q.ignored)
 	if a != b {

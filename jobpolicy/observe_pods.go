@@ -80,13 +80,13 @@ func (p *podView) recorded() bool {
 	return p.tracking == trackingRecorded || p.tracking == trackingFreed
 }
 
-// role is the part of a failed pod in its index.
+// role says what a failed pod means for its index.
 type role uint8
 
 const (
 	roleNone        role = iota
-	rolePredecessor      // the last failed pod of an index that will run again; it is kept until its replacement carries its counts
-	roleFailsIndex       // its index fails with it, in this plan
+	rolePredecessor      // the last failed pod of an index that will run again, kept until its replacement exists
+	roleFailsIndex       // this plan decides that the index fails because of this pod
 )
 
 // newlyEnded reports whether the pod's end counts and is not yet recorded.
@@ -180,12 +180,12 @@ func (v *view) podView(pod *batch.Pod, known known) podView {
 	case hasFinalizer:
 		p.tracking = trackingOpen
 	case finished && v.scaledAway(p.index):
-		p.tracking = trackingCounted // or released uncounted, because the Job did not want its index
+		p.tracking = trackingCounted // or released without being counted, if its index was beyond the completions
 	case known.released[id]:
 		p.tracking = trackingReleased
 	}
 
-	if finished { // the status stands, even if the pod now differs
+	if finished { // an end that the status has recorded stands, even if the pod now shows another
 		switch {
 		case known.uncountedFailed[id]:
 			phase = batch.PodFailed
@@ -262,11 +262,13 @@ func (n *notes) addMisread(pod *batch.Pod) {
 	}
 }
 
-// observeUntracked marks and notes the pods that ended without ever having the tracking
-// finalizer, and so count nothing. Counted and released pods look the same. Such pods
-// are therefore noted only if they outnumber those counted in the status, and marked
-// only if the status counts none. Pods being deleted, pods whose index may have been
-// scaled away, and all pods once the end of the Job is decided are left alone.
+// observeUntracked looks for ended pods that never had the tracking finalizer, so that
+// their ends count nothing. It adds notes about them and sets trackingNever.
+//
+// A pod that was counted and released has no finalizer either. So pods without it are
+// noted only if they are more than the status counts, and get trackingNever only if the
+// status counts none. observeUntracked ignores pods being deleted and pods whose index is
+// beyond the completions. Once the end of the Job is decided, it ignores all pods.
 func (v *view) observeUntracked() (notes notes) {
 	status := &v.in.Job.Status
 	if progressOf(status).Ending {

@@ -16,7 +16,7 @@ type Input struct {
 	Pods []*batch.Pod
 
 	State               State // the last one kept; see Plan.State
-	ExpectationsPending bool  // Pods does not yet reflect all earlier plans
+	ExpectationsPending bool  // Pods does not show all creations and deletions of earlier plans yet
 
 	// FinalizersRemoved lists pods, by UID or else by name, whose finalizers are
 	// removed but may still show in Pods.

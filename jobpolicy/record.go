@@ -7,8 +7,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// record builds the plan, with the status that records the ends of pods, the pods to
-// release after that, and the status after their release.
+// record builds the plan. InterimStatus records the ends of pods, Release names the pods
+// whose finalizers may be removed after that, and FinalStatus counts them.
 func record(v *view, d decision) Plan {
 	r := recording{view: v, end: d.end, status: cloneStatus(&v.in.Job.Status)}
 	r.status.StartTime = v.startTime
@@ -56,7 +56,7 @@ func record(v *view, d decision) Plan {
 	return plan
 }
 
-// recording is a status being rewritten.
+// recording is the status while record changes it.
 type recording struct {
 	*view
 	end     *jobEnd // how the Job ends, nil if it goes on
@@ -88,8 +88,8 @@ func (r *recording) writeCounts(d *decision) {
 	s.Active, s.Ready, s.Terminating = active, &ready, &terminating
 }
 
-// countReleased moves the uncounted pods that are not held into the counters, and
-// reports whether it moved any.
+// countReleased moves the uncounted pods into the counters of the status, except those in
+// held, which still have their finalizers. It reports whether it moved any.
 func (r *recording) countReleased(held map[string]bool) bool {
 	before := uncounted(r.status)
 	move := func(uids []string, counter *int32) []string {
@@ -199,7 +199,8 @@ func (r *recording) writeIndexes() {
 	}
 }
 
-// state returns the state with the progress of the status and the pods missing from it.
+// state returns s with the progress of the new status, and with the pods that the next
+// plan must not decide on or count again.
 func (r *recording) state(s State) State {
 	s.Written = progressOf(r.status)
 	if r.indexed {

@@ -38,10 +38,13 @@ type State struct {
 	// status, so that each gets one decision.
 	Handled []string `json:"handled,omitempty"`
 
-	// Released holds the UIDs of pods recorded and released by Plan. Those no longer in
-	// UncountedTerminatedPods have been counted, and Plan ignores finalizers still
-	// shown on them. Released also holds ended pods without a finalizer whose index is
-	// beyond the completions, now or in the last plan. If the index comes back, they
+	// Released holds the UIDs of pods whose end Plan has recorded in a status, and that
+	// it has named in Plan.Release. Once the status no longer lists such a pod in
+	// UncountedTerminatedPods, the pod has been counted. A stale cache may still show it
+	// with its finalizer; Plan then does not count it again.
+	//
+	// Released also holds ended pods without a finalizer whose index is beyond the
+	// completions, now or in the last plan. If the completions rise again, these pods
 	// are not mistaken for pods that never had a finalizer.
 	Released []string `json:"released,omitempty"`
 }

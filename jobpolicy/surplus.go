@@ -8,9 +8,9 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// surplus returns the active pods to remove: of an Indexed Job, all duplicates and all
-// pods whose index is not one of the Job's. If these are fewer than atLeast, the pods
-// with the least progress follow, to make up that number.
+// surplus returns the active pods to remove. In an Indexed Job, these are all but one pod
+// of each index, and all pods whose index is not one of the Job's. If they are fewer than
+// atLeast, surplus adds the pods with the least progress to reach that number.
 func (v *view) surplus(atLeast int) []*podView {
 	active := v.activePods()
 	var remove []*podView

@@ -19,7 +19,7 @@ func checkSaved(state any) error {
 	return c.check(reflect.TypeOf(state), false)
 }
 
-// checker looks at every type once.
+// checker remembers the types that it has checked, because types can refer to themselves.
 type checker struct{ seen map[typeUse]bool }
 
 // typeUse is a type, and whether its values are addressable. encoding/json calls methods
@@ -104,7 +104,7 @@ func hasExported(t reflect.Type, within []reflect.Type) bool {
 	return false
 }
 
-// embedded returns the struct type that t is or points to, nil if there is none.
+// embedded returns the struct type that t is or points to, or nil if it is none.
 func embedded(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -86,7 +86,7 @@ func Load(path string, state any) (found bool, err error) {
 	return true, nil
 }
 
-// replacing makes calls of Replace take turns, since two would use the same name.new.
+// replacing is held by a Replace, because two at once would write the same name.new.
 var replacing sync.Mutex
 
 // Replace replaces a file of the folder root atomically and returns when it is on disk,

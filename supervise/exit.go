@@ -22,7 +22,8 @@ type Event struct {
 	//	             ExitCode() int such as that of an *exec.ExitError, has its own code
 	//	1 GiveUp     the error wraps a GiveUpError, as that of a nested Supervisor does
 	//	1 Goexit     runtime.Goexit was called
-	//	2 Panic      the function panicked
+	//	2 Panic      the function panicked, or a method of the returned error did,
+	//	             such as Unwrap of a nil pointer
 	//
 	// A returned error that wraps backoff.RetryAfter sets RetryAfter.
 	Exit backoff.Exit
@@ -60,7 +61,7 @@ func (e Event) outcome() string {
 	if e.Err == nil {
 		return "returned nil"
 	}
-	return e.Err.Error()
+	return fmt.Sprint(e.Err) // unlike Err.Error, it survives a panic in that method, as of a nil pointer
 }
 
 // An ExitError gives an error an exit code and a reason, for rules to match.

@@ -1,18 +1,27 @@
 // Package supervise keeps goroutines running by restart rules.
 //
-//	s, err := supervise.New(supervise.Options{Notify: func(e supervise.Event) { log.Println(e) }})
+//	s, err := supervise.New(supervise.Options{
+//		Policy: backoff.ExitPolicy{Retries: 5}, // at most five restarts in a row of each goroutine
+//		Notify: func(e supervise.Event) { log.Println(e) },
+//	})
 //	…
 //	err = s.Go(context.Background(), "importer", backoff.ExitPolicy{}, importer)
 //	err = s.Go(context.Background(), "server", backoff.ExitPolicy{RestartPolicy: "OnFailure"}, server)
 //	return s.Run(ctx) // stops server, then importer, once ctx is done
 //
-// A function that returns, panics or calls runtime.Goexit has exited, and its rules
-// decide, by an exit code and a reason, whether it is called again; see Event. Its delays
-// and limits are those of a backoff.Restarter; after a give-up that ends, it is called
-// again. An error that leads to no restart is returned by Wait and Run, and with the option
-// Escalate it stops the other goroutines.
-// backoff.Permanent marks errors as for backoff.Retry, and so does backoff.RetryAfter, but
-// only up to Policy.Max.
+// A function that returns, panics or calls runtime.Goexit has exited. Its rules decide
+// whether it is called again, by the exit code and the reason that [Event] lists. Its
+// delays and limits are those of a [backoff.Restarter]. Without a limit, it is restarted
+// for as long as it fails.
+//
+// A goroutine that has used up a limit ends, unless the policy has GiveUpFor. Then the
+// function is called again when that time is over. An error that leads to no restart is
+// returned by Wait and Run, and with the option Escalate it stops the other goroutines.
+//
+// A function can decide about its own restart. If the returned error wraps
+// [backoff.Permanent], the goroutine gives up, whatever its rules say. If it wraps
+// [backoff.RetryAfter], the restart waits at least so long, but not longer than Max of the
+// curve.
 //
 // Supervisors nest. A function that makes a Supervisor, fills it and returns the result
 // of its Run can itself be supervised, and makes a new one whenever it is restarted.
@@ -48,8 +57,9 @@ import (
 
 // Options configures a Supervisor. The zero value is ready to use.
 type Options struct {
-	// Policy decides about every goroutine. Fields that are set in the policy of a Go take
-	// precedence. Its Delay defaults to 100ms up to 1m, started over by a run of more than 2m.
+	// Policy decides about every goroutine. A field that is set in the policy passed to Go
+	// takes precedence. Delay defaults to 100ms, doubled up to 1m; a run of more than 2m
+	// starts it over.
 	Policy backoff.ExitPolicy
 	Rate   float64 // restarts per second across all goroutines; 0 means no limit
 	Burst  int     // restarts allowed at once under Rate; 0 means 1
@@ -98,7 +108,7 @@ type Supervisor struct {
 	mu       sync.Mutex
 	workers  map[string]*worker // live ones
 	ran      bool               // Run has been called
-	last     int                // number of the last one added
+	last     int                // number of the worker that Go added last
 	live     int                // goroutines
 	idle     chan struct{}      // closed while live is 0
 	stopping chan struct{}      // closed by the first stop
@@ -196,8 +206,8 @@ func validate(rules backoff.ExitPolicy) error {
 	return errs.Err()
 }
 
-// checkActions adds the mistake of a rule that restarts companions, which goroutines have
-// not.
+// checkActions adds a mistake for each rule with the action RestartAllContainers, which
+// means nothing for a goroutine.
 func checkActions(errs *field.Errors, rules []backoff.Rule) {
 	for i := range rules {
 		errs.Check(rules[i].Action != backoff.ActionRestartAll, fmt.Sprintf("restartPolicyRules[%d].action", i),

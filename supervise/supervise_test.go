@@ -214,6 +214,83 @@ func TestExits(t *testing.T) {
 	}
 }
 
+// detailed is an error whose methods panic if it is nil.
+type detailed struct {
+	text  string
+	code  int
+	cause error
+}
+
+func (d *detailed) Error() string { return d.text }
+func (d *detailed) ExitCode() int { return d.code }
+func (d *detailed) Unwrap() error { return d.cause }
+
+// textOnly has only Error, which panics if it is nil.
+type textOnly struct{ text string }
+
+func (e *textOnly) Error() string { return e.text }
+
+// A nil pointer that is returned as an error, and whose methods panic, is a failure like
+// any other: the function is called again, the others go on, and all texts can be read.
+func TestNilPointersAsErrors(t *testing.T) {
+	for name, tt := range map[string]struct {
+		err    error
+		reason string
+		text   string // in the event and in the error of Wait
+	}{
+		"Error panics":                 {(*textOnly)(nil), "Error", "<nil>"},
+		"Unwrap and ExitCode panic":    {(*detailed)(nil), "Panic", "nil pointer"},
+		"it is wrapped":                {errors.Join((*textOnly)(nil)), "Error", "nil pointer"},
+		"it is wrapped with ExitCode":  {errors.Join((*detailed)(nil)), "Panic", "nil pointer"},
+		"an ExitError":                 {(*supervise.ExitError)(nil), "Panic", "nil pointer"},
+		"an ExitError without an Err":  {&supervise.ExitError{Code: 3}, "Error", "nil pointer"},
+		"a GiveUpError":                {(*supervise.GiveUpError)(nil), "GiveUp", "<nil>"},
+		"a PanicError":                 {(*supervise.PanicError)(nil), "Panic", "nil pointer"},
+		"a panic with such an error":   {nil, "Panic", "panic: <nil>"},
+		"Permanent with such an error": {backoff.Permanent((*textOnly)(nil)), "Error", "nil pointer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var texts []string
+				s := newSupervisor(t, supervise.Options{Notify: func(e supervise.Event) {
+					if e.Name == "other" {
+						return
+					}
+					texts = append(texts, e.String())
+					if e.Exit.Reason != tt.reason || !strings.Contains(e.String(), tt.text) {
+						t.Errorf("%v: reason %s; want %s, and a text with %q", e, e.Exit.Reason, tt.reason, tt.text)
+					}
+				}})
+				otherStopped := false
+				start(t, s, "other", never, func(ctx context.Context) error {
+					<-ctx.Done()
+					otherStopped = true
+					return nil
+				})
+				start(t, s, "failing", backoff.ExitPolicy{Retries: 2}, func(context.Context) error {
+					if tt.err == nil {
+						panic((*textOnly)(nil))
+					}
+					return tt.err
+				})
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				want := 3
+				if strings.HasPrefix(name, "Permanent") {
+					want = 1
+				}
+				if len(texts) != want || otherStopped {
+					t.Errorf("%d exits, want %d; the other stopped: %v", len(texts), want, otherStopped)
+				}
+				err := s.Stop(context.Background())
+				if failed := s.Wait(); err != nil || failed == nil || !strings.Contains(failed.Error(), tt.text) || !otherStopped {
+					t.Errorf("Stop: %v; Wait: %v; the other stopped: %v", err, failed, otherStopped)
+				}
+			})
+		})
+	}
+}
+
 // Rules match codes and reasons, marks of errors come before them, and Limit ends a
 // goroutine. No delay exceeds Max.
 func TestRulesDecide(t *testing.T) {

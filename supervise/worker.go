@@ -21,7 +21,7 @@ type worker struct {
 
 	// Under the Supervisor's mu:
 	state   State
-	waits   bool         // for its next call; if cancelled meanwhile, it ends without one
+	waits   bool         // it waits for its next call, and ends without that call if it is cancelled
 	failure *GiveUpError // set before it ends for good with a failure
 }
 
@@ -31,7 +31,7 @@ func (s *Supervisor) run(w *worker) {
 	again := false
 	defer func() { // runs even if Notify ends the goroutine
 		if v := recover(); v != nil {
-			panic(v) // of an option's function; the program must not go on to end as if all were well
+			panic(v) // in a function of Options; end the program, because going on would hide the bug
 		}
 		if again {
 			go s.run(w)
@@ -72,7 +72,7 @@ func (s *Supervisor) begin(w *worker) bool {
 	return true
 }
 
-// exited decides about an exit and reports whether w restarts.
+// exited decides about an exit, calls Notify, and reports whether w is called again.
 func (s *Supervisor) exited(w *worker, e Event, permanent bool) bool {
 	s.mu.Lock()
 	e.Exit.Run = w.state.Run

@@ -94,6 +94,24 @@ func (e *exits) coversSignals(other *exits) bool {
 	return other.codes.allStandFor(e.signals)
 }
 
+// isDisjoint reports whether e and other surely have no exit in common. It may miss that
+// for sets that differ in several conditions.
+func (e *exits) isDisjoint(other *exits) bool {
+	return !e.codes.overlap(other.codes) ||
+		e.from >= other.to || other.from >= e.to ||
+		e.signals != 0 && other.signals != 0 && e.signals&other.signals == 0 ||
+		e.reasons != nil && other.reasons != nil && !haveCommonKey(e.reasons, other.reasons)
+}
+
+func haveCommonKey(a, b map[string]bool) bool {
+	for key := range a {
+		if b[key] {
+			return true
+		}
+	}
+	return false
+}
+
 // signalsOf returns the bits of signals. It asks a rule that has no other condition
 // which numbers the names have.
 func signalsOf(names []string) (bits uint64) {
@@ -184,6 +202,18 @@ func (s codes) within(other codes) bool {
 		}
 	}
 	return true
+}
+
+// overlap reports whether some code is in s and in other.
+func (s codes) overlap(other codes) bool {
+	for _, r := range s {
+		for _, o := range other {
+			if r.First <= o.Last && o.First <= r.Last {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // allStandFor reports whether each code of s is 128+n for one of the signals n.

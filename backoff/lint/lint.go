@@ -1,6 +1,12 @@
 // Package lint finds likely mistakes in a valid [backoff.ExitPolicy], such as a rule
 // that never decides because an earlier one does, a limit never used up, or a
 // restart that can repeat without any delay.
+//
+// For a container in Kubernetes, RestartPolicy is the container's own restartPolicy. Rules
+// require it, and it replaces the pod's. So in a pod of a Deployment, StatefulSet,
+// DaemonSet or ReplicaSet, whose restartPolicy must be Always, a rule that restarts the
+// container matters only if the container's own restartPolicy is OnFailure or Never.
+// Otherwise Check reports the rule as [KindNoEffect]. RestartAllContainers always matters.
 package lint
 
 import (
@@ -199,22 +205,30 @@ func (c *checker) checkMinFailures(i int) bool {
 	return true
 }
 
-// isRedundant reports whether a rule and all later ones only repeat what the restart
-// policy does. A rule with a name does not, because decisions show the name.
+// isRedundant reports whether a rule only repeats what the restart policy does. Without
+// the rule, a later one may decide on its exits. That makes no difference if each later
+// rule restarts as the policy does, or has no exit in common with this rule. A rule with
+// a name is never redundant, because decisions show the name.
 func (c *checker) isRedundant(i int) bool {
 	restart := restartRule(c.policy.RestartPolicy)
-	if restart == nil {
+	if restart == nil || !isPlainRestart(&c.policy.Rules[i]) {
 		return false
 	}
 	anyway := exitsOf(restart, c.curve)
-	for k := i; k < len(c.rules); k++ {
-		r := &c.policy.Rules[k]
-		isPlain := r.Action == backoff.ActionRestart && r.Name == "" && !r.Uncounted && r.Delay == nil && r.Limit == 0
-		if !isPlain || !anyway.covers(&c.rules[k]) {
+	if !anyway.covers(&c.rules[i]) {
+		return false
+	}
+	for k := i + 1; k < len(c.rules); k++ {
+		if !isPlainRestart(&c.policy.Rules[k]) && !c.rules[i].isDisjoint(&c.rules[k]) {
 			return false
 		}
 	}
 	return true
+}
+
+// isPlainRestart reports whether a rule does no more than restart, as a restart policy does.
+func isPlainRestart(r *backoff.Rule) bool {
+	return r.Action == backoff.ActionRestart && r.Name == "" && !r.Uncounted && r.Delay == nil && r.Limit == 0
 }
 
 // windowsCode is a magnitude from which an exit code is surely meant for Windows, whose

@@ -33,6 +33,12 @@ func restart(r backoff.Rule) backoff.Rule {
 	return r
 }
 
+// restartAll returns r with the action RestartAllContainers.
+func restartAll(r backoff.Rule) backoff.Rule {
+	r.Action = backoff.ActionRestartAll
+	return r
+}
+
 // giveUp returns r with the action GiveUp.
 func giveUp(r backoff.Rule) backoff.Rule {
 	r.Action = backoff.ActionGiveUp
@@ -142,6 +148,38 @@ func TestFindings(t *testing.T) {
 			"restartPolicyRules[1]: the restart policy restarts after each of these exits anyway; remove this rule, or change restartPolicy (no-effect)",
 			"restartPolicyRules[2]: the restart policy restarts after each of these exits anyway; remove this rule, or change restartPolicy (no-effect)",
 		}},
+		// As the containers of a Deployment can have them.
+		{"a restart beside a restart of all containers", backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyAlways, Rules: []backoff.Rule{
+			restart(backoff.Rule{ExitCodes: in(42)}), restartAll(backoff.Rule{ExitCodes: in(88)}),
+		}}, []string{
+			"restartPolicyRules[0]: the restart policy restarts after each of these exits anyway; remove this rule, or change restartPolicy (no-effect)",
+		}},
+		{"a restart in place of one of all containers", backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyAlways, Rules: []backoff.Rule{
+			restart(backoff.Rule{ExitCodes: in(42)}), restartAll(backoff.Rule{ExitCodes: notIn(0)}),
+		}}, nil},
+		{"a restart of all containers", backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyAlways, Rules: []backoff.Rule{restartAll(backoff.Rule{ExitCodes: in(42)})}}, nil},
+		{"a restart that the container's own policy would not do", backoff.ExitPolicy{RestartPolicy: never, Rules: []backoff.Rule{
+			restart(backoff.Rule{ExitCodes: in(42)}), restartAll(backoff.Rule{ExitCodes: in(88)}),
+		}}, nil},
+		{"a restart of a success before one of a failure", backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, Rules: []backoff.Rule{
+			restart(backoff.Rule{ExitCodes: in(1)}), restart(backoff.Rule{ExitCodes: in(0, 1)}), restartAll(backoff.Rule{ExitCodes: in(2)}),
+		}}, []string{
+			"restartPolicyRules[0]: the restart policy restarts after each of these exits anyway; remove this rule, or change restartPolicy (no-effect)",
+		}},
+
+		{"a restart after other reasons than a give-up", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{Reasons: []string{"A"}}), giveUp(backoff.Rule{Reasons: []string{"B"}})}}, []string{
+			"restartPolicyRules[0]: the restart policy restarts after each of these exits anyway; remove this rule, or change restartPolicy (no-effect)",
+		}},
+		{"a restart after the reason of a give-up", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{Reasons: []string{"A"}, ExitCodes: in(1)}), giveUp(backoff.Rule{Reasons: []string{"B", "A"}})}}, nil},
+		{"a restart after other signals than a give-up", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{Signals: []string{"SIGTERM"}}), giveUp(backoff.Rule{Signals: []string{"SIGKILL"}})}}, []string{
+			"restartPolicyRules[0]: the restart policy restarts after each of these exits anyway; remove this rule, or change restartPolicy (no-effect)",
+		}},
+		{"a restart after the signal of a give-up", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{Signals: []string{"SIGTERM"}}), giveUp(backoff.Rule{ExitCodes: in(137, 143)})}}, nil},
+		{"a restart after one of the signals of a give-up", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{Signals: []string{"SIGTERM"}}), giveUp(backoff.Rule{Signals: []string{"SIGKILL", "SIGTERM"}})}}, nil},
+		{"a restart after longer runs than a give-up", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{RanAtLeast: time.Second}), giveUp(backoff.Rule{RanLessThan: time.Second})}}, []string{
+			"restartPolicyRules[0]: the restart policy restarts after each of these exits anyway; remove this rule, or change restartPolicy (no-effect)",
+		}},
+		{"a restart after the longest run before a give-up", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{RanAtLeast: time.Second}), giveUp(backoff.Rule{RanLessThan: time.Second + 1})}}, nil},
 		{"a restart before a give-up", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(42)}), giveUp(backoff.Rule{MinFailures: 5})}}, nil},
 		{"a restart with a name", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{Name: "busy", ExitCodes: in(42)})}}, nil},
 		{"a restart with a delay", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(42), Delay: &curve})}}, nil},

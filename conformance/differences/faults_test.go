@@ -18,7 +18,7 @@ import (
 func TestFaultWaitWithoutEnd(t *testing.T) {
 	guarded(t)
 	synctest.Test(t, func(t *testing.T) {
-		cache := kubecontainer.NewCache()
+		cache := newKubeletCache()
 		cache.Set("pod", &kubecontainer.PodStatus{ID: "pod"}, nil, at(1))
 		ended := false
 		go func() {
@@ -42,7 +42,7 @@ func TestFaultWaitWithoutEnd(t *testing.T) {
 // refuse all later ones until the clock has caught up. (kubernetes#134153)
 func TestFaultStampAheadBlocksLaterOnes(t *testing.T) {
 	guarded(t)
-	cache := kubecontainer.NewCache()
+	cache := newKubeletCache()
 	old := &kubecontainer.PodStatus{ID: "pod", Name: "old"}
 	cache.Set("pod", old, nil, at(3600))
 	for _, second := range []int{1, 60, 3599} {

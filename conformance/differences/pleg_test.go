@@ -22,7 +22,7 @@ import (
 // caches are a cache of ours and the kubelet's.
 type caches struct {
 	ours   *statuscache.Cache[types.UID, *kubecontainer.PodStatus]
-	theirs kubecontainer.Cache
+	theirs kubeletCache
 }
 
 // newCaches makes ours follow the kubelet's code where an option lets it: a write
@@ -34,7 +34,7 @@ func newCaches() caches {
 			AcceptEqual: true,
 			MaxSkew:     -1,
 		}),
-		theirs: kubecontainer.NewCache(),
+		theirs: newKubeletCache(),
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Differences between the versions of Kubernetes that the tests run against.
 
-// validateJob validates as the API server of 1.37 does on create.
+// validateJob validates as the API servers of 1.37 and 1.38 do on create.
 func validateJob(job *batch.Job) field.ErrorList {
 	return validation.ValidateJobCreate(job, validation.JobValidationOptions{RequirePrefixedLabels: true})
 }

@@ -1,5 +1,5 @@
-// Package batch has the parts of Kubernetes' batch/v1 and core/v1 that affect restarts:
-// Jobs, their policies and their pods. JSON manifests and the output of
+// Package batch has the parts of Kubernetes' batch/v1 and core/v1 that affect restarts,
+// which are Jobs, their policies and their pods. JSON manifests and the output of
 // kubectl get -o json unmarshal into them:
 //
 //	var job batch.Job
@@ -92,8 +92,8 @@ func (s *JobStatus) HasCondition(t JobConditionType) bool {
 	return false
 }
 
-// UncountedTerminatedPods holds the UIDs of finished pods to count once their
-// finalizers are removed.
+// UncountedTerminatedPods holds the UIDs of finished pods that the status does not count
+// yet. A pod is counted once its finalizer has been removed.
 type UncountedTerminatedPods struct {
 	Succeeded []string `json:"succeeded,omitempty"`
 	Failed    []string `json:"failed,omitempty"`

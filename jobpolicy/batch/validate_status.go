@@ -8,9 +8,10 @@ import (
 	"github.com/restartkit/restart/internal/count"
 )
 
-// ValidateStatus returns all mistakes that the API server finds in an entirely new Job
-// status, as field.Errors, or nil. Some disappear once the controller has followed a
-// change, such as lowered completions.
+// ValidateStatus returns all mistakes that the API server finds in the Job's status if
+// every field of it is new, as field.Errors, or nil. After a change of the specification,
+// such as lowered completions, a status may have mistakes until the controller has
+// updated it.
 func (j *Job) ValidateStatus() error {
 	var errs field.Errors
 	if j == nil {

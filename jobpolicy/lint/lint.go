@@ -11,6 +11,10 @@
 // status grows. [CheckFor] adds the fields that an older cluster drops, refuses or
 // ignores.
 //
+// Check cannot know whether a program hangs. A pod that neither fails nor succeeds counts
+// towards no limit, so [KindEndless] does not cover it, and only the activeDeadlineSeconds
+// of the Job or of its pods end it. Set one of them unless the program limits its own time.
+//
 // To use the package beside backoff/lint, import it as joblint.
 package lint
 
@@ -76,7 +80,7 @@ const (
 	KindImpossibleCode   Kind = "impossible-code"   // exit codes that only Windows has
 	KindUnknownCondition Kind = "unknown-condition" // a condition that Kubernetes never sets
 	KindDrain            Kind = "drain"             // a drained node fails the Job
-	KindEndless          Kind = "endless"           // ignored failures of the Job's own programs that nothing ends
+	KindEndless          Kind = "endless"           // ignored failures of the Job's own programs that nothing ends; does not cover programs that hang
 	KindSuccessNever     Kind = "success-never"     // a success rule that cannot be met
 	KindSuccessAlways    Kind = "success-always"    // a success rule met by any success
 	KindOnFailure        Kind = "on-failure"        // a limit per index that misses failures

@@ -116,8 +116,8 @@ func (c *checker) whyCovered(i, j int) string {
 	return first + " matches every pod that this rule matches; move this rule before " + first + " or remove it"
 }
 
-// severity returns the severity of rules or values made void by earlier rules. They are
-// harmless if the earlier rules have the same action.
+// severity returns the severity of a finding that earlier rules leave nothing to rule i,
+// or to some of its values. That is harmless if the earlier rules have the same action.
 func (c *checker) severity(i int, earlier []int) Severity {
 	rules := c.spec.PodFailurePolicy.Rules
 	for _, j := range earlier {
@@ -134,8 +134,8 @@ func (c *checker) canDecide(i int) bool {
 	return rule.Action.Known() && meetable(rule) && c.hasContainer(rule)
 }
 
-// meetable reports whether the requirement of a rule can be met at all. It cannot if the
-// rule has neither exit codes other than 0 nor conditions.
+// meetable reports whether some pod can meet the requirement of a rule. None can if the
+// rule has no conditions and lists no exit code other than 0.
 func meetable(rule *batch.PodFailurePolicyRule) bool {
 	on := rule.OnExitCodes
 	switch {
@@ -200,7 +200,8 @@ func isAnyFailure(rule *batch.PodFailurePolicyRule) bool {
 	return on != nil && on.ContainerName == nil && coversCodes(on, &batch.OnExitCodes{Operator: batch.OpNotIn})
 }
 
-// value is a listed exit code or a condition pattern of a rule, as a rule of its own.
+// value is one listed exit code or one condition pattern of a rule. It has the form of a
+// rule, so that covers can compare it with other rules.
 type value struct {
 	position int
 	rule     batch.PodFailurePolicyRule

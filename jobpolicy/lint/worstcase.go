@@ -23,12 +23,13 @@ type WorstCaseResult struct {
 	Unbounded bool
 
 	// IgnoresDisruptions is set if a rule ignores disruptions, such as a drained node.
-	// Each of them then replaces a pod beside those in Runs, and any number may come.
-	// Otherwise disruptions count as failures, and Runs includes their replacements.
+	// Then each disruption adds one pod to the number in Runs, and nothing limits the
+	// number of disruptions. If it is not set, disruptions count as failures, and Runs
+	// includes the pods that replace disrupted ones.
 	IgnoresDisruptions bool
 
-	// Wait is the total delay of replacements without ignored disruptions. If Unbounded,
-	// only activeDeadlineSeconds bounds it, except with NoDelay.
+	// Wait is the total delay before the replacements in Runs. If Unbounded is set, only
+	// activeDeadlineSeconds limits it, except with NoDelay.
 	Wait time.Duration
 
 	// IndexBytes bounds the length of completedIndexes and failedIndexes together

@@ -73,6 +73,37 @@ job default/nightly:
 	}
 }
 
+// In a pod of a Deployment, whose restartPolicy is Always, the restart policy of the
+// container itself says whether a rule that restarts it can matter.
+func TestLintOfADeploymentsRules(t *testing.T) {
+	rule := func(action corev1.ContainerRestartRuleAction, code int32) corev1.ContainerRestartRule {
+		return corev1.ContainerRestartRule{Action: action, ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{
+			Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{code}}}
+	}
+	for policy, want := range map[corev1.ContainerRestartPolicy]string{
+		corev1.ContainerRestartPolicyAlways:    "spec.template.spec.containers[0].restartPolicyRules[0]",
+		corev1.ContainerRestartPolicyOnFailure: "spec.template.spec.containers[0].restartPolicyRules[0]",
+		corev1.ContainerRestartPolicyNever:     "",
+	} {
+		spec := &corev1.PodSpec{RestartPolicy: corev1.RestartPolicyAlways, Containers: []corev1.Container{{
+			Name: "c", RestartPolicy: &policy, RestartPolicyRules: []corev1.ContainerRestartRule{
+				rule(corev1.ContainerRestartRuleActionRestart, 42),
+				rule(corev1.ContainerRestartRuleActionRestartAllContainers, 88),
+			},
+		}}}
+		groups, err := Lint([]Subject{{Kind: "Deployment", Meta: &metav1.ObjectMeta{Name: "web"}, Path: "spec.template.spec", Pod: spec, Object: spec}}, "")
+		var got string
+		for _, g := range groups {
+			for _, f := range g.Findings {
+				got += f.Field
+			}
+		}
+		if got != want || err != nil {
+			t.Errorf("%s: findings at %q, want %q; %v", policy, got, want, err)
+		}
+	}
+}
+
 func TestValuesOfPaths(t *testing.T) {
 	object := map[string]any{"spec": map[string]any{"rules": []any{map[string]any{"action": "Ignore"}, nil}, "text": strings.Repeat("x", 200)}}
 	for path, want := range map[string]string{
