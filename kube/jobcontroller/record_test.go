@@ -59,7 +59,7 @@ func TestOldJobsAreNotRecalled(t *testing.T) {
 		job.ResourceVersion, job.Status.Active = version, 1
 		job.Annotations[AnnotationMemory] = memoryText(t, job, 1, time.Unix(0, 0))
 		if s.restore(job, "10", klog.Background()); s.overtaken || s.state.Failures != 2 || s.checkpoint.version != "10" {
-			t.Errorf("version %s: overtaken %v, %+v", version, s.overtaken, s.memory)
+			t.Errorf("version %s: overtaken %v, %+v", version, s.overtaken, s.state)
 		}
 	}
 }

@@ -385,7 +385,7 @@ func TestReplicaSetUnderAQuota(t *testing.T) {
 		go func() {
 			for range events {
 				queue.Add("default/web") // a pod has ended
-				time.Sleep(time.Second)
+				time.Sleep(50 * time.Millisecond)
 			}
 		}()
 		for {
