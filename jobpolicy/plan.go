@@ -85,9 +85,10 @@ type PodDecision struct {
 	Untracked   bool      // the pod never had the tracking finalizer, so its end does not count
 }
 
-// MetricDeltas are increments of the Job controller's job_controller_… metrics. Add
-// those of a plan once its InterimStatus, if any, is written. Each pod, index and Job
-// is then counted once, despite crashes and retries.
+// MetricDeltas are increments of metrics, here with the names of Kubernetes' Job
+// controller without their prefix job_controller_. Add those of a plan once its
+// InterimStatus, if any, is written. Each pod, index and Job is then counted once,
+// despite crashes and retries.
 type MetricDeltas struct {
 	Finished         batch.Reason         // jobs_finished_total{reason}; "" unless this plan decides the Job's end
 	PodsSucceeded    int                  // job_pods_finished_total{result="succeeded"}

@@ -38,7 +38,8 @@ func Job(j *batchv1.Job) *batch.Job {
 }
 
 // JobSpec converts a Job's specification, without the defaults that
-// batch.JobSpec.Default adds.
+// batch.JobSpec.Default adds. Fields that only client-go knows, such as scheduling, go
+// into Unknown.
 func JobSpec(s *batchv1.JobSpec) *batch.JobSpec {
 	if s == nil {
 		return nil
@@ -58,6 +59,7 @@ func JobSpec(s *batchv1.JobSpec) *batch.JobSpec {
 		Suspend:                 valueAt(s.Suspend),
 		PodReplacementPolicy:    batch.PodReplacementPolicy(valueAt(s.PodReplacementPolicy)),
 		ManagedBy:               valueAt(s.ManagedBy),
+		Unknown:                 unknownFields(s),
 	}
 }
 

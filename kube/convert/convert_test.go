@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -68,6 +71,31 @@ func comesBack[Theirs, Ours any](conversion func(*Theirs) *Ours) func(*rapid.T) 
 		if diff := unequal(drawn, conversion(&object)); diff != "" {
 			t.Fatalf("a field was lost on the way through Kubernetes' type (-drawn +converted):\n%s", diff)
 		}
+	}
+}
+
+// Fields that jobpolicy does not know stay with the Job, and lint sees them.
+func TestUnknownFieldsOfAJobSurvive(t *testing.T) {
+	const text = `{"selector":{"matchLabels":{"a":"b"}},"manualSelector":false,"scheduling":{"schedulingPolicy":{"gang":{"minCount":2}}},"template":{"metadata":{},"spec":{"containers":null}}}`
+	var spec batchv1.JobSpec
+	if err := json.Unmarshal([]byte(text), &spec); err != nil {
+		t.Fatal(err)
+	}
+	var decoded batch.JobSpec
+	if err := json.Unmarshal([]byte(encode(t, spec)), &decoded); err != nil {
+		t.Fatal(err)
+	}
+	got := JobSpec(&spec)
+	if diff := unequal(decoded.Unknown, got.Unknown); diff != "" {
+		t.Errorf("(-decoded +converted):\n%s", diff)
+	}
+	names := slices.Sorted(maps.Keys(got.Unknown))
+	want := []string{"manualSelector", "scheduling", "selector"}
+	if _, known := reflect.TypeFor[batchv1.JobSpec]().FieldByName("Scheduling"); !known { // up to 1.36
+		want = []string{"manualSelector", "selector"}
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("unknown fields %q, want %q", names, want)
 	}
 }
 

@@ -1,7 +1,9 @@
 package convert
 
 import (
+	"cmp"
 	"iter"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,7 +53,10 @@ func PodExits(p *corev1.Pod) iter.Seq2[string, backoff.Exit] {
 	}
 }
 
-// ExitPolicy returns the restart policy and rules of a container in a pod.
+// ExitPolicy returns the restart policy and rules of a container in a pod. In a pod that
+// restarts always, a kubelet runs an init container without a policy of its own until it
+// has succeeded once, so its policy is OnFailure. An init container is recognized by its
+// name.
 func ExitPolicy(pod *corev1.PodSpec, c *corev1.Container) backoff.ExitPolicy {
 	policy := backoff.ExitPolicy{
 		RestartPolicy: backoff.RestartPolicy(pod.RestartPolicy),
@@ -66,10 +71,18 @@ func ExitPolicy(pod *corev1.PodSpec, c *corev1.Container) backoff.ExitPolicy {
 			return rule
 		}),
 	}
-	if c.RestartPolicy != nil {
+	switch {
+	case c.RestartPolicy != nil:
 		policy.RestartPolicy = backoff.RestartPolicy(*c.RestartPolicy)
+	case isInit(pod, c) && cmp.Or(pod.RestartPolicy, corev1.RestartPolicyAlways) == corev1.RestartPolicyAlways:
+		policy.RestartPolicy = backoff.RestartPolicyOnFailure
 	}
 	return policy
+}
+
+// isInit reports whether the container is one of the pod's init containers.
+func isInit(pod *corev1.PodSpec, c *corev1.Container) bool {
+	return slices.ContainsFunc(pod.InitContainers, func(init corev1.Container) bool { return init.Name == c.Name })
 }
 
 // latestRun returns the number, from 1, of the latest run whose end the status shows.

@@ -198,6 +198,36 @@ func TestContainerPolicyOfASidecarIsItsOwn(t *testing.T) {
 	}
 }
 
+// In a pod that restarts always, an init container runs until it has succeeded once. Its
+// own policy and that of another pod stay.
+func TestContainerPolicyOfAnInitContainer(t *testing.T) {
+	for _, tt := range []struct {
+		pod  corev1.RestartPolicy
+		own  *corev1.ContainerRestartPolicy
+		want backoff.RestartPolicy
+	}{
+		{corev1.RestartPolicyAlways, nil, backoff.RestartPolicyOnFailure},
+		{"", nil, backoff.RestartPolicyOnFailure}, // a manifest's; the API server's default is Always
+		{corev1.RestartPolicyOnFailure, nil, backoff.RestartPolicyOnFailure},
+		{corev1.RestartPolicyNever, nil, backoff.RestartPolicyNever},
+		{corev1.RestartPolicyAlways, new(corev1.ContainerRestartPolicyNever), backoff.RestartPolicyNever},
+		{corev1.RestartPolicyAlways, new(corev1.ContainerRestartPolicyAlways), backoff.RestartPolicyAlways}, // a sidecar
+	} {
+		init := corev1.Container{Name: "setup", RestartPolicy: tt.own}
+		pod := &corev1.PodSpec{
+			RestartPolicy:  tt.pod,
+			InitContainers: []corev1.Container{init},
+			Containers:     []corev1.Container{{Name: "main"}},
+		}
+		if got := ExitPolicy(pod, &init).RestartPolicy; got != tt.want {
+			t.Errorf("pod %q, own %v: %s, want %s", tt.pod, tt.own, got, tt.want)
+		}
+		if got := ExitPolicy(pod, &pod.Containers[0]).RestartPolicy; got != backoff.RestartPolicy(tt.pod) {
+			t.Errorf("pod %q: the main container's policy is %q", tt.pod, got)
+		}
+	}
+}
+
 // A plain decoder of YAML refuses a misspelled field of a rule, as a strict one does.
 func TestMisspelledRulesInYAMLAreRefused(t *testing.T) {
 	const text = "restartPolicyRules:\n- action: Restart\n  exitCodes: {operator: In, values: [1]}\n  limt: 5\n"

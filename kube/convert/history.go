@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"cmp"
 	"strings"
 	"time"
 
@@ -26,13 +25,11 @@ const (
 type History struct {
 	Container *corev1.Container
 	Role      Role
-	// Policy is the container's ExitPolicy, with OnFailure instead of Always for an
-	// init container, because a kubelet does not repeat one that succeeded.
-	Policy backoff.ExitPolicy
-	Status *corev1.ContainerStatus // nil if no kubelet has reported it
-	Exits  []backoff.Exit          // as Exits returns them, the latest last
-	Ended  int64                   // runs that have ended, as far as restartCount tells
-	Unseen int64                   // ended runs that Exits lacks
+	Policy    backoff.ExitPolicy      // as ExitPolicy returns it
+	Status    *corev1.ContainerStatus // nil if no kubelet has reported it
+	Exits     []backoff.Exit          // as Exits returns them, the latest last
+	Ended     int64                   // runs that have ended, as far as restartCount tells
+	Unseen    int64                   // ended runs that Exits lacks
 }
 
 // Histories returns the histories of a pod's init containers and containers, in the
@@ -58,10 +55,6 @@ func Histories(p *corev1.Pod) []History {
 
 func history(p *corev1.Pod, c *corev1.Container, role Role, statuses []corev1.ContainerStatus) History {
 	h := History{Container: c, Role: role, Policy: ExitPolicy(&p.Spec, c)}
-	always := cmp.Or(h.Policy.RestartPolicy, backoff.RestartPolicyAlways) == backoff.RestartPolicyAlways
-	if role == RoleInit && always {
-		h.Policy.RestartPolicy = backoff.RestartPolicyOnFailure
-	}
 	for i := range statuses {
 		if statuses[i].Name != c.Name {
 			continue

@@ -64,7 +64,7 @@ func TestAnswersOfAStatusWrite(t *testing.T) {
 			}
 			queue, events := &recordingQueue{}, record.NewFakeRecorder(9)
 			c.queue, c.events = queue, events
-			p := &pass{Controller: c.Controller, key: "ns/a", state: &jobState{uid: job.UID}, job: job}
+			p := &pass{Controller: c.Controller, key: "ns/a", record: &jobRecord{uid: job.UID}, job: job}
 			reads := s.called("GET jobs")
 			err := p.write(context.Background(), &batch.JobStatus{Active: 1}, jobpolicy.State{Job: string(job.UID), Failures: 1}, jobpolicy.MetricDeltas{})
 			other := test.want == errOther
@@ -77,8 +77,8 @@ func TestAnswersOfAStatusWrite(t *testing.T) {
 			if n := s.called("GET jobs") - reads; n != test.reads {
 				t.Errorf("%s: %d reads", test.name, n)
 			}
-			if written := p.state.memory.Failures == 1 && p.job.Status.Active == 1; written != test.written || (p.state.unsure.write != nil) != test.open {
-				t.Errorf("%s: written %v, open %v", test.name, written, p.state.unsure.write != nil)
+			if written := p.record.state.Failures == 1 && p.job.Status.Active == 1; written != test.written || (p.record.unacknowledged.write != nil) != test.open {
+				t.Errorf("%s: written %v, open %v", test.name, written, p.record.unacknowledged.write != nil)
 			}
 			wantQueue, wantEvents := "[]", 0
 			if test.outcome != "" {
@@ -89,7 +89,7 @@ func TestAnswersOfAStatusWrite(t *testing.T) {
 			}
 			got := ""
 			for name, n := range counted(t, c.Metrics()) {
-				if outcome, ok := strings.CutPrefix(name, "job_controller_status_write_failures_total "); ok && n == 1 {
+				if outcome, ok := strings.CutPrefix(name, "restart_job_status_write_failures_total "); ok && n == 1 {
 					got = outcome
 				}
 			}
@@ -142,15 +142,15 @@ func TestAnswersOfADeletion(t *testing.T) {
 			}
 			events := record.NewFakeRecorder(9)
 			c.events = events
-			p := &pass{Controller: c.Controller, key: "ns/a", state: &jobState{uid: job.UID}, job: job}
+			p := &pass{Controller: c.Controller, key: "ns/a", record: &jobRecord{uid: job.UID}, job: job}
 			err := p.delete(context.Background(), []jobpolicy.Deletion{{PodRef: jobpolicy.PodRef{Name: "pod", UID: string(uid)}, Untrack: test.untrack}})
 			if got := fmt.Sprint(err); (err == nil) != (test.err == "") || err != nil && !strings.HasPrefix(got, test.err) {
 				t.Errorf("%s: %s", test.name, got)
 			}
-			_, deleted := p.state.expected.deleted[uid]
-			_, since := p.state.unsure.since[string(uid)]
-			if p.state.hidden.has(uid) != test.hidden || deleted != test.deleted || len(p.state.unsure.deletions) == 1 != test.again || since != test.again {
-				t.Errorf("%s: hidden %v, expected to be deleted %v, again %v since %v", test.name, p.state.hidden, deleted, p.state.unsure.deletions, p.state.unsure.since)
+			_, deleted := p.record.expectations.deleted[uid]
+			_, since := p.record.unacknowledged.since[string(uid)]
+			if p.record.finalizers.has(uid) != test.hidden || deleted != test.deleted || len(p.record.unacknowledged.deletions) == 1 != test.again || since != test.again {
+				t.Errorf("%s: hidden %v, expected to be deleted %v, again %v since %v", test.name, p.record.finalizers, deleted, p.record.unacknowledged.deletions, p.record.unacknowledged.since)
 			}
 			got := ""
 			if len(events.Events) > 0 {
@@ -192,7 +192,7 @@ func TestAnswersOfACreation(t *testing.T) {
 			c.stop()
 			events := record.NewFakeRecorder(9)
 			c.events = events
-			p := &pass{Controller: c.Controller, key: "ns/a", state: &jobState{uid: job.UID}, job: job}
+			p := &pass{Controller: c.Controller, key: "ns/a", record: &jobRecord{uid: job.UID}, job: job}
 			wanted := make([]jobpolicy.Creation, 3)
 			for i := range wanted {
 				wanted[i] = jobpolicy.Creation{Index: -1, ObjectMeta: batch.ObjectMeta{Namespace: "ns", GenerateName: "a-"}}
@@ -201,7 +201,7 @@ func TestAnswersOfACreation(t *testing.T) {
 			if (err == nil) != (test.created == 3) || terminatingNamespace(err) != (test.event == "") {
 				t.Errorf("%s: %v", test.name, err)
 			}
-			if created, lost := p.state.expected.created, p.state.unsure.creations; len(created) != test.created || len(lost) != test.lose {
+			if created, lost := p.record.expectations.created, p.record.unacknowledged.creations; len(created) != test.created || len(lost) != test.lose {
 				t.Errorf("%s: created %v, lost %v", test.name, created, lost)
 			}
 			sent, got := max(test.created, 1), ""
@@ -213,7 +213,7 @@ func TestAnswersOfACreation(t *testing.T) {
 				t.Errorf("%s: %d Events, %q", test.name, n, got)
 			}
 			counts := counted(t, c.Metrics())
-			const name = "job_controller_job_pods_creation_total new "
+			const name = "restart_job_pods_creation_total new "
 			if ok, bad := counts[name+succeeded], counts[name+failed]; ok != float64(test.created) || ok+bad != float64(sent) {
 				t.Errorf("%s: %v", test.name, counts)
 			}

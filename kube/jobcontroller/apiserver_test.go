@@ -39,6 +39,7 @@ type apiServer struct {
 	unknown map[string]map[string]any // what Jobs have that client-go does not know, by namespace/name
 	bodies  map[string]map[string]any // pods as they were sent, by name
 	sent    time.Time                 // when the request that is being carried out was sent
+	minor   string                    // of its version; "" if it does not tell
 
 	allow     func(pod *corev1.Pod) error              // refuses creations; nil: none
 	onJob     func(job *batchv1.Job)                   // a Job is created
@@ -91,6 +92,8 @@ func (s *apiServer) serve(r *http.Request) (any, error) {
 		}
 		s.events = append(s.events, e)
 		return &e, nil
+	case r.URL.Path == "/version" && s.minor != "":
+		return map[string]string{"major": "1", "minor": s.minor}, nil
 	case r.Method == http.MethodGet && q.name == "":
 		return s.list(q), nil
 	case r.Method == http.MethodPost && q.resource == "pods":

@@ -26,17 +26,17 @@ func (p *pass) carryOut(ctx context.Context, plan jobpolicy.Plan, in jobpolicy.I
 	if errors.Is(failure, errOutdated) || errors.Is(failure, errGone) {
 		return failure
 	}
-	if unsure := p.state.unsure.open() > 0; failure != nil || unsure && !in.ExpectationsPending {
+	if unsure := p.record.unacknowledged.open() > 0; failure != nil || unsure && !in.ExpectationsPending {
 		in.NoPodChanges = failure != nil
-		in.ExpectationsPending = in.ExpectationsPending || unsure || len(p.state.expected.created)+len(p.state.expected.deleted) > 0
-		in.FinalizersRemoved = p.state.hidden.names()
+		in.ExpectationsPending = in.ExpectationsPending || p.record.podsPending()
+		in.FinalizersRemoved = p.record.finalizers.uids()
 		var err error
 		if plan, err = p.engine.Plan(in); err != nil {
 			return errors.Join(failure, fmt.Errorf("planning without pod changes: %w", err))
 		}
 		p.requeue(plan)
 	}
-	if err := p.record(ctx, plan); err != nil {
+	if err := p.writeEnds(ctx, plan); err != nil {
 		return errors.Join(failure, err)
 	}
 	if err := p.releaseEnded(ctx, plan.Release); err != nil {
@@ -60,21 +60,16 @@ func (p *pass) requeue(plan jobpolicy.Plan) {
 	}
 }
 
-// record writes the ends of pods to the status and keeps the memory. Without an
-// InterimStatus it writes the memory only if that holds new facts about ends, because
+// writeEnds writes the ends of pods to the status and keeps the state. Without an
+// InterimStatus it writes the state only if that holds new facts about ends, because
 // the status does not name those pods.
-func (p *pass) record(ctx context.Context, plan jobpolicy.Plan) error {
-	if plan.InterimStatus != nil || saysMore(plan.State, p.state.stored) {
+func (p *pass) writeEnds(ctx context.Context, plan jobpolicy.Plan) error {
+	if plan.InterimStatus != nil || saysMore(plan.State, p.record.checkpoint.state) {
 		return p.write(ctx, plan.InterimStatus, plan.State, plan.MetricDeltas)
 	}
-	p.keep(plan.State, plan.MetricDeltas)
+	p.record.state = plan.State
+	p.metrics.written(p.job, plan.MetricDeltas)
 	return nil
-}
-
-// keep takes over a plan's memory and counts, once its InterimStatus is written.
-func (p *pass) keep(memory jobpolicy.State, counts jobpolicy.MetricDeltas) {
-	p.state.memory = memory
-	p.metrics.written(p.job, counts)
 }
 
 // releaseEnded removes the finalizers of pods whose end is recorded.
@@ -85,18 +80,17 @@ func (p *pass) releaseEnded(ctx context.Context, refs []jobpolicy.PodRef) error 
 	})
 	for i, ref := range refs {
 		if errs[i] == nil {
-			p.state.hidden.hide(types.UID(ref.UID), ref.Name, versions[i])
+			p.record.finalizers.expect(types.UID(ref.UID), ref.Name, versions[i])
 		}
 	}
 	return joined("removing finalizers", errs)
 }
 
-// wrote takes over the Job as written, with the memory and counts of that write.
+// wrote takes over the Job as written, with the state and counts of that write.
 func (p *pass) wrote(written *batchv1.Job, w statusWrite) {
-	p.state.learn(written)
+	p.record.wroteStatus(written, w.state)
 	p.look(written)
-	p.state.note(written, w.memory)
-	p.keep(w.memory, w.counts)
+	p.metrics.written(written, w.counts)
 }
 
 // saysMore reports whether m holds facts about ends of pods that than lacks.

@@ -34,7 +34,7 @@ func (p *pass) delete(ctx context.Context, deletions []jobpolicy.Deletion) error
 		if o.err == nil {
 			o.deleted, o.err = p.deletePod(ctx, p.job.Namespace, d.Name, types.UID(d.UID))
 		}
-		if p.state.unsure.isOver(d.UID, o.err, p.options.Clock.Now()) {
+		if p.record.unacknowledged.isOver(d.UID, o.err, p.options.Clock.Now()) {
 			o.err = p.deletedBefore(ctx, d, o.err)
 		}
 	})
@@ -43,21 +43,21 @@ func (p *pass) delete(ctx context.Context, deletions []jobpolicy.Deletion) error
 	for i, d := range deletions {
 		o := outcomes[i]
 		if o.untracked {
-			p.state.hidden.hide(types.UID(d.UID), d.Name, o.version)
+			p.record.finalizers.expect(types.UID(d.UID), d.Name, o.version)
 		}
 		if !unanswered(o.err) {
-			p.state.unsure.noteAnswered(d.UID)
+			p.record.unacknowledged.deletionAnswered(d.UID)
 		}
 		switch {
 		case o.err == nil:
-			p.state.expected.expectDeletion(types.UID(d.UID), now)
+			p.record.expectations.expectDeletion(types.UID(d.UID), now)
 			if o.deleted {
 				p.events.Eventf(p.job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", d.Name)
 			}
 			continue
 		case unanswered(o.err):
-			p.state.unsure.deletions = append(p.state.unsure.deletions, d)
-			p.state.unsure.noteUnanswered(d.UID, now)
+			p.record.unacknowledged.deletions = append(p.record.unacknowledged.deletions, d)
+			p.record.unacknowledged.deletionUnanswered(d.UID, now)
 		}
 		p.events.Eventf(p.job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", o.err)
 		errs[i] = fmt.Errorf("pod %s: %w", d.Name, o.err)
@@ -79,7 +79,7 @@ type creationOutcome struct {
 // wraps errOutdated. It creates fewer pods if earlier creations without an answer may
 // still bring unwanted ones.
 func (p *pass) create(ctx context.Context, wanted []jobpolicy.Creation) error {
-	left := p.state.unsure.nameAll(wanted)
+	left := p.record.unacknowledged.nameAll(wanted)
 	if len(left) == 0 {
 		return nil
 	}
@@ -103,8 +103,8 @@ func (p *pass) create(ctx context.Context, wanted []jobpolicy.Creation) error {
 				failures++
 			}
 		}
-		add(p.metrics.PodsCreated, len(jobs)-failures, why, succeeded)
-		add(p.metrics.PodsCreated, failures, why, failed)
+		p.metrics.podsCreated.add(len(jobs)-failures, why, succeeded)
+		p.metrics.podsCreated.add(failures, why, failed)
 		if err != nil {
 			return err
 		}
@@ -160,15 +160,15 @@ func (p *pass) created(outcomes []creationOutcome) error {
 	errs := make([]error, len(outcomes))
 	for i, o := range outcomes {
 		if o.err == nil || o.was != o.wanted.Name {
-			p.state.unsure.found(o.was)
+			p.record.unacknowledged.creationAnswered(o.was)
 		}
 		if o.err == nil {
-			p.state.expected.expectCreation(o.pod, now)
+			p.record.expectations.expectCreation(o.pod, now)
 			p.events.Eventf(p.job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", o.pod.Name)
 			continue
 		}
 		if !refuses(o.err) {
-			p.state.unsure.lose(o.wanted, now)
+			p.record.unacknowledged.creationUnanswered(o.wanted, now)
 		}
 		if errs[i] = o.err; !terminatingNamespace(o.err) {
 			p.events.Eventf(p.job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", o.err)

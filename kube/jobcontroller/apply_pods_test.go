@@ -37,7 +37,7 @@ func TestNamesThatAreTakenAreGivenUp(t *testing.T) {
 		c := start(t, s, Options{}, nil)
 		job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) }))
 		after(time.Minute)
-		p := &pass{Controller: c.Controller, state: &jobState{}, job: job}
+		p := &pass{Controller: c.Controller, record: &jobRecord{}, job: job}
 		o := p.createOne(context.Background(), podTemplate{}, named{Creation: jobpolicy.Creation{Index: -1, ObjectMeta: batch.ObjectMeta{GenerateName: "a-"}}})
 		if !apierrors.IsAlreadyExists(o.err) || len(names) != 8 {
 			t.Errorf("%v after %d names", o.err, len(names))
@@ -67,7 +67,7 @@ func TestRefusedCreationUnderAUsedNameIsRead(t *testing.T) {
 			if test.refuse {
 				s.allow = func(*corev1.Pod) error { return forbidden("no quota for") }
 			}
-			p := &pass{Controller: c.Controller, state: &jobState{}, job: job}
+			p := &pass{Controller: c.Controller, record: &jobRecord{}, job: job}
 			before := s.called("GET pods")
 			o := p.createOne(context.Background(), podTemplate{}, named{
 				Creation: jobpolicy.Creation{Index: -1, ObjectMeta: batch.ObjectMeta{GenerateName: "a-"}}, name: test.used,
@@ -86,7 +86,7 @@ func TestNoTemplateIsReadForNoPod(t *testing.T) {
 		c := start(t, s, Options{}, r.faults())
 		job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) }))
 		after(time.Minute)
-		p := &pass{Controller: c.Controller, key: "ns/a", state: &jobState{}, job: job}
+		p := &pass{Controller: c.Controller, key: "ns/a", record: &jobRecord{}, job: job}
 		if err := p.create(context.Background(), nil); err != nil {
 			t.Error(err)
 		}

@@ -80,7 +80,7 @@ func TestPlanForAnOldJobIsGivenUp(t *testing.T) {
 			job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.ManagedBy = new("example.com/other") })).DeepCopy()
 			after(time.Minute)
 			test.change(job)
-			p := &pass{Controller: c.Controller, key: "ns/a", state: &jobState{uid: job.UID}, job: job, engine: jobpolicy.Engine{ManagedBy: "example.com/other"}}
+			p := &pass{Controller: c.Controller, key: "ns/a", record: &jobRecord{uid: job.UID}, job: job, engine: jobpolicy.Engine{ManagedBy: "example.com/other"}}
 			in, err := p.observe(context.Background())
 			if err != nil {
 				t.Fatal(err)

@@ -233,7 +233,7 @@ func (c *chaos) createJob(i int) {
 	}
 	job, err := c.client.BatchV1().Jobs(c.namespace).Create(c.Context(), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("job", i), Namespace: c.namespace, Annotations: map[string]string{
-			jobcontroller.AnnotationBaseDelay: "500ms", jobcontroller.AnnotationMaxDelay: "2s", jobcontroller.AnnotationSkipWaiting: "true",
+			jobcontroller.AnnotationBaseDelay: "1s", jobcontroller.AnnotationMaxDelay: "2s", jobcontroller.AnnotationSkipWaiting: "true",
 		}},
 		Spec: spec,
 	}, metav1.CreateOptions{})

@@ -91,10 +91,6 @@ func (r *chaosRecord) lease(l *coordinationv1.Lease) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if h := l.Spec.HolderIdentity; h != nil && *h != r.holder {
-		before, ours := strings.HasPrefix(r.holder, "replica-"), strings.HasPrefix(*h, "replica-")
-		if r.holder != "" && before != ours {
-			r.counts[handover(ours)]++
-		}
 		r.holder = *h
 		r.counts["check: another replica leads"]++
 		if strings.HasPrefix(*h, "replica-1-") {
@@ -102,14 +98,6 @@ func (r *chaosRecord) lease(l *coordinationv1.Lease) {
 		}
 		r.note("", "%s leads", *h)
 	}
-}
-
-// handover names a change of leader between this program and another one.
-func handover(toThis bool) string {
-	if toThis {
-		return "check: Jobs handed over to this version"
-	}
-	return "check: Jobs handed over to the other version"
 }
 
 type chaosJob struct {

@@ -16,9 +16,9 @@ import (
 
 // claim returns the pods of the Job. It adopts matching pods without a controller and
 // adds the tracking finalizer. It releases pods whose labels no longer match and
-// removes the finalizer. While the Job is being deleted, claim changes no pods. Hidden
-// pods were adopted before, although the informer does not show it yet.
-func (c *Controller) claim(ctx context.Context, job *batchv1.Job, hidden hidden) ([]*corev1.Pod, error) {
+// removes the finalizer. While the Job is being deleted, claim changes no pods. Pods with
+// a removed finalizer were adopted before, although the informer does not show it yet.
+func (c *Controller) claim(ctx context.Context, job *batchv1.Job, removed finalizerExpectations) ([]*corev1.Pod, error) {
 	selector, err := selectorOf(job)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (c *Controller) claim(ctx context.Context, job *batchv1.Job, hidden hidden)
 	}
 	mayAdopt := false // set after the stored Job was read
 	for _, pod := range c.pods.ownerless(job.Namespace) {
-		if pod.DeletionTimestamp != nil || hidden.has(pod.UID) || !selector.Matches(labelsOf(pod)) {
+		if pod.DeletionTimestamp != nil || removed.has(pod.UID) || !selector.Matches(labelsOf(pod)) {
 			continue
 		}
 		if !mayAdopt {

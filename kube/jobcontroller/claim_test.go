@@ -23,12 +23,12 @@ func TestAdoptionsReadTheJobOnce(t *testing.T) {
 		r.refuse = false
 		for _, test := range []struct {
 			name           string
-			hidden         hidden
+			hidden         finalizerExpectations
 			adopted        int
 			reads, patches int
 		}{
-			{"all hidden", hidden{s.pods()[0].UID: {}, s.pods()[1].UID: {}, s.pods()[2].UID: {}}, 0, 0, 0},
-			{"one hidden", hidden{s.pods()[0].UID: {}}, 2, 1, 2},
+			{"all hidden", finalizerExpectations{s.pods()[0].UID: {}, s.pods()[1].UID: {}, s.pods()[2].UID: {}}, 0, 0, 0},
+			{"one hidden", finalizerExpectations{s.pods()[0].UID: {}}, 2, 1, 2},
 			{"all", nil, 3, 1, 3},
 		} {
 			reads, patches := s.called("GET jobs"), s.called("PATCH pods")

@@ -84,8 +84,6 @@ func (p *pass) measure(took time.Duration, err error) {
 		result = "error"
 	}
 	mode := completionMode(p.job)
-	add(p.metrics.Syncs, 1, mode, result, p.action)
-	if h := p.metrics.SyncDuration; h != nil {
-		h.WithLabelValues(mode, result, p.action).Observe(took.Seconds())
-	}
+	p.metrics.syncs.add(1, mode, result, p.action)
+	p.metrics.syncDuration.add(took.Seconds(), mode, result, p.action)
 }

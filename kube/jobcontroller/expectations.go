@@ -41,6 +41,9 @@ func (e *expectations) expectDeletion(uid types.UID, now time.Time) {
 	e.deleted[uid] = now
 }
 
+// open returns the number of expectations that are not settled.
+func (e *expectations) open() int { return len(e.created) + len(e.deleted) }
+
 // settle forgets expectations already met or too old. It returns how many remain open
 // and how many were given up.
 //
@@ -68,7 +71,7 @@ func (e *expectations) settle(pods map[types.UID]*corev1.Pod, storeVersion strin
 			givenUp++
 		}
 	}
-	return len(e.created) + len(e.deleted), givenUp
+	return e.open(), givenUp
 }
 
 // tooOld reports whether expectationsEnd has passed since at. It also does so if the

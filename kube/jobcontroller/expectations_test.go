@@ -159,14 +159,14 @@ func TestRemovedFinalizersAreHiddenUntilSeen(t *testing.T) {
 	}
 	another := pod(100, true, "job")
 	another.UID = "b"
-	settled := func(h hidden, store string, shown *corev1.Pod) []string {
+	settled := func(h finalizerExpectations, store string, shown *corev1.Pod) []string {
 		h.settle("job", store, func(name string) *corev1.Pod {
 			if shown != nil && shown.Name == name {
 				return shown
 			}
 			return nil
 		})
-		return h.names()
+		return h.uids()
 	}
 	for _, test := range []struct {
 		name  string
@@ -187,25 +187,25 @@ func TestRemovedFinalizersAreHiddenUntilSeen(t *testing.T) {
 		{"shown before it was adopted, with a finalizer", "100", pod(100, true, ""), []string{"a"}},
 		{"not the Job's any more", "120", pod(120, false, ""), nil},
 	} {
-		var h hidden
-		h.hide("a", "a", "110")
+		var h finalizerExpectations
+		h.expect("a", "a", "110")
 		if got := settled(h, test.store, test.shown); !slices.Equal(got, test.left) || h.has("a") != (len(test.left) > 0) {
 			t.Errorf("%s: %v, want %v", test.name, got, test.left)
 		}
 	}
 	for store, left := range map[string][]string{"129": {"a"}, "130": nil, "": {"a"}} {
-		var h hidden
-		h.hide("a", "a", "130") // the version of a list that did not have it
+		var h finalizerExpectations
+		h.expect("a", "a", "130") // the version of a list that did not have it
 		if got := settled(h, store, pod(120, false, "")); !slices.Equal(got, left) {
 			t.Errorf("a pod that was released, store at %q: %v, want %v", store, got, left)
 		}
 	}
-	var h hidden
+	var h finalizerExpectations
 	if settled(h, "", nil) != nil || h.has("a") {
 		t.Error("the zero value hides something")
 	}
-	h.hide("b", "b", "")
-	h.hide("a", "a", "")
+	h.expect("b", "b", "")
+	h.expect("a", "a", "")
 	if got := settled(h, "5", pod(5, true, "job")); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("a pod that was gone when its finalizer was to go: %v", got)
 	}

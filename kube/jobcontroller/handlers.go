@@ -26,7 +26,7 @@ func (c *Controller) enqueueJob(job *batchv1.Job, after time.Duration) {
 func (c *Controller) jobAdded(job *batchv1.Job) {
 	c.enqueueJob(job, 0)
 	if by := job.Spec.ManagedBy; c.options.Engine.ManagedBy == BuiltInManagedBy && by != nil && *by != BuiltInManagedBy {
-		add(c.metrics.JobsOfOthers, 1, *by)
+		c.metrics.jobsOfOthers.add(1, *by)
 	}
 }
 
@@ -57,9 +57,9 @@ func (c *Controller) jobDeleted(job *batchv1.Job) {
 func (c *Controller) podChanged(old, pod *corev1.Pod) {
 	switch was, is := endedTracked(old), endedTracked(pod); {
 	case is && !was:
-		add(c.metrics.TrackedEnds, 1, "add")
+		c.metrics.trackedEnds.add(1, "add")
 	case was && !is:
-		add(c.metrics.TrackedEnds, 1, "delete")
+		c.metrics.trackedEnds.add(1, "delete")
 	}
 	if old != nil && pod != nil && old.ResourceVersion == pod.ResourceVersion {
 		return // a resync

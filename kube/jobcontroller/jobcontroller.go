@@ -1,24 +1,4 @@
-// Package jobcontroller implements a Kubernetes controller for Jobs. It runs the Jobs
-// whose spec.managedBy names it or, in place of Kubernetes' own controller, those that
-// name no other. It watches Jobs and pods through informers, and carries out the plans
-// of [jobpolicy.Engine.Plan]. A crash neither loses the end of a pod nor counts it
-// twice.
-//
-// Create a Controller with [New] and start it with [Controller.Run]. Only one replica
-// may run at a time, for example under a Lease. Annotations of a Job override its
-// delays, such as [AnnotationBaseDelay], and store its failures ([AnnotationMemory]),
-// so that delays survive a change of leader.
 package jobcontroller
-
-// sync.go makes a pass over a Job. The other files are named for what they hold:
-//
-//   - expectations.go: creations and deletions that the informer does not show yet
-//   - hidden.go: finalizers removed, but still shown by the informer
-//   - unsure.go, lost.go: requests without an answer
-//   - catchup.go: changes by another controller
-//   - apply.go, apply_pods.go: carrying out a plan
-//   - template.go: the pod template as stored
-//   - write.go: writing a status
 
 import (
 	"context"
@@ -49,10 +29,13 @@ type Controller struct {
 	informers informers
 	jobs      jobStore
 	pods      podStore
-	states    states
+	records   records
 	gone      goneJobs
 	lists     listErrors
 	outside   chan error // receives ErrUnlabelledPods
+
+	server   serverVersion
+	apiMinor int // of k8s.io/api; 0 if unknown
 
 	queue   workqueue.TypedRateLimitingInterface[string]    // Jobs, as namespace/name
 	orphans workqueue.TypedRateLimitingInterface[orphanKey] // pods that may be orphans
@@ -67,7 +50,7 @@ func New(client kubernetes.Interface, o Options) (*Controller, error) {
 		return nil, fmt.Errorf("jobcontroller: New: %w", err)
 	}
 	o = o.withDefaults()
-	c := &Controller{client: client, options: o, metrics: o.Metrics, events: o.Recorder, outside: make(chan error, 1)}
+	c := &Controller{client: client, options: o, metrics: o.Metrics, events: o.Recorder, outside: make(chan error, 1), apiMinor: apiMinor()}
 	jobLimiter, err := backoff.NewTracker[string](o.Retry, backoff.TrackerOptions{Clock: o.Clock})
 	if err != nil {
 		return nil, fmt.Errorf("jobcontroller: New: %w", err)

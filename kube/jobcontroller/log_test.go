@@ -65,13 +65,13 @@ func TestLogOfAPass(t *testing.T) {
 	}
 	waiting := func() *pass {
 		return over(func(p *pass) {
-			p.state.listed = &listing{version: "20", at: old, pods: map[types.UID]listedPod{"a": {"a", "15", true}}}
+			p.record.live = &liveList{version: "20", at: old, pods: map[types.UID]livePod{"a": {"a", "15", true}}}
 		})
 	}
 	reads := func(text string) func(context.Context) {
 		return func(ctx context.Context) {
 			job := newJob("a", func(j *batchv1.Job) { j.Annotations = map[string]string{AnnotationMemory: text} })
-			new(jobState).recall(job, "10", klog.FromContext(ctx))
+			new(jobRecord).restore(job, "10", klog.FromContext(ctx))
 		}
 	}
 	writes := func(last time.Time) func(context.Context) {
@@ -88,17 +88,17 @@ func TestLogOfAPass(t *testing.T) {
 		{"a listed pod does not appear", func(ctx context.Context) { waiting().isBehind(ctx) }, 0, "E", []string{"giving up on listed pods", "pods=1", `after="5m0s"`}},
 		{"no listed pod is missing", func(ctx context.Context) {
 			p := waiting()
-			p.state.listed.pods = nil
+			p.record.live.pods = nil
 			p.isBehind(ctx)
 		}, 0, "", nil},
 		{"a created pod does not appear", func(ctx context.Context) {
-			p := over(func(p *pass) { p.state.expected.expectCreation(testPod("a", 15), old) })
+			p := over(func(p *pass) { p.record.expectations.expectCreation(testPod("a", 15), old) })
 			if _, err := p.observe(ctx); err != nil {
 				t.Error(err)
 			}
 		}, 0, "E", []string{"giving up on creations or deletions", "pods=1", `after="5m0s"`}},
 		{"a lost pod does not appear", func(ctx context.Context) {
-			over(func(p *pass) { p.state.unsure.lose(testPod("a", 15), old) }).expectLost(ctx)
+			over(func(p *pass) { p.record.unacknowledged.creationUnanswered(testPod("a", 15), old) }).expectLost(ctx)
 		}, 0, "E", []string{"giving up on unanswered creations", "pods=1", `after="5m0s"`}},
 		{"nothing was lost", func(ctx context.Context) {
 			p := over(func(*pass) {})
@@ -143,7 +143,7 @@ func TestLogOfChangesToPods(t *testing.T) {
 		after(time.Minute)
 		c.stop()
 		r.refuse = false
-		p := &pass{Controller: c.Controller, key: "ns/a", state: &jobState{uid: job.UID}, job: job}
+		p := &pass{Controller: c.Controller, key: "ns/a", record: &jobRecord{uid: job.UID}, job: job}
 		ok := func(err error) {
 			if err != nil {
 				t.Error(err)
@@ -157,7 +157,7 @@ func TestLogOfChangesToPods(t *testing.T) {
 			{"listed", func(ctx context.Context) { ok(p.catchUp(ctx)) }, 0, "I", []string{"another controller may have written the Job"}},
 			{"refused as the namespace goes", func(ctx context.Context) {
 				s.allow = func(*corev1.Pod) error { return terminating() }
-				p := &pass{Controller: c.Controller, key: "ns/a", state: &jobState{uid: job.UID}, job: job}
+				p := &pass{Controller: c.Controller, key: "ns/a", record: &jobRecord{uid: job.UID}, job: job}
 				plan := jobpolicy.Plan{Create: []jobpolicy.Creation{{Index: -1, ObjectMeta: batch.ObjectMeta{Namespace: "ns", GenerateName: "a-"}}}}
 				ok(p.carryOut(ctx, plan, jobpolicy.Input{Job: convert.Job(job), Now: time.Now()}))
 			}, 2, "I", []string{"not creating pods in a namespace that is being deleted"}},
@@ -175,10 +175,10 @@ func TestLogOfAStatusSetBack(t *testing.T) {
 		after(time.Minute)
 		c.stop()
 		checkLog(t, logCase{"set back", func(ctx context.Context) {
-			p := &pass{Controller: c.Controller, key: "ns/a", state: &jobState{uid: job.UID}, job: s.job("a").DeepCopy(), engine: c.options.Engine}
-			p.state.recall(p.job, "", klog.FromContext(ctx))
+			p := &pass{Controller: c.Controller, key: "ns/a", record: &jobRecord{uid: job.UID}, job: s.job("a").DeepCopy(), engine: c.options.Engine}
+			p.record.restore(p.job, "", klog.FromContext(ctx))
 			var err error
-			if p.state.memory, _, err = decodeMemory(memoryText(t, job, 5, time.Now()), job.UID); err != nil {
+			if p.record.state, _, err = decodeState(memoryText(t, job, 5, time.Now()), job.UID); err != nil {
 				t.Fatal(err)
 			}
 			in, err := p.observe(ctx)

@@ -15,14 +15,14 @@ import (
 
 // Pods to create take the names of creations without an answer, those of their own kind.
 func TestLostNamesAreUsedFirst(t *testing.T) {
-	lost := func(names ...string) (u unsure) {
+	lost := func(names ...string) (u unacknowledged) {
 		for _, name := range names {
-			u.creations = append(u.creations, lostCreation{name: name, generateName: name[:2]})
+			u.creations = append(u.creations, unansweredCreation{name: name, generateName: name[:2]})
 		}
 		return u
 	}
 	for _, test := range []struct {
-		lost   unsure
+		lost   unacknowledged
 		wanted string // generateNames
 		want   string // with the names
 	}{
@@ -69,9 +69,9 @@ func TestLostCreationsAreSettled(t *testing.T) {
 		{"too old", nil, expectationsEnd, 0, 1},
 		{"shown in the end", pod("a-1", "job"), expectationsEnd, 0, 0},
 	} {
-		var u unsure
-		u.lose(pod("a-1", "job"), t0.Add(-time.Hour))
-		u.lose(pod("a-1", "job"), t0)
+		var u unacknowledged
+		u.creationUnanswered(pod("a-1", "job"), t0.Add(-time.Hour))
+		u.creationUnanswered(pod("a-1", "job"), t0)
 		if len(u.creations) != 1 || u.open() != 1 {
 			t.Fatalf("one creation lost twice: %v", u.creations)
 		}
@@ -84,7 +84,7 @@ func TestLostCreationsAreSettled(t *testing.T) {
 		if len(u.creations) != test.left || givenUp != test.givenUp {
 			t.Errorf("%s: left %v, given up %d", test.name, u.creations, givenUp)
 		}
-		if u.found("a-1"); u.open() != 0 {
+		if u.creationAnswered("a-1"); u.open() != 0 {
 			t.Errorf("%s: found, left %v", test.name, u.creations)
 		}
 	}

@@ -43,7 +43,7 @@ func counted(t *testing.T, m *Metrics) map[string]float64 {
 }
 
 func TestCountsOfAPlanAreAdded(t *testing.T) {
-	m := NewMetrics()
+	m := NewMetrics(MetricsOptions{})
 	job := newJob("a", nil)
 	counts := jobpolicy.MetricDeltas{
 		Finished: batch.JobReasonFailedIndexes, PodsSucceeded: 2, PodsFailed: 3, IndexesSucceeded: 4, IndexesFailed: 5, PerIndex: true,
@@ -53,12 +53,12 @@ func TestCountsOfAPlanAreAdded(t *testing.T) {
 	m.written(job, jobpolicy.MetricDeltas{})
 	got := counted(t, m)
 	for name, want := range map[string]float64{
-		"job_controller_jobs_finished_total NonIndexed FailedIndexes failed": 1,
-		"job_controller_job_pods_finished_total NonIndexed succeeded":        2,
-		"job_controller_job_pods_finished_total NonIndexed failed":           3,
-		"job_controller_job_finished_indexes_total perIndex succeeded":       4,
-		"job_controller_job_finished_indexes_total perIndex failed":          5,
-		"job_controller_pod_failures_handled_by_failure_policy_total Ignore": 6,
+		"restart_job_finished_total NonIndexed FailedIndexes failed":      1,
+		"restart_job_pods_finished_total NonIndexed succeeded":            2,
+		"restart_job_pods_finished_total NonIndexed failed":               3,
+		"restart_job_finished_indexes_total perIndex succeeded":           4,
+		"restart_job_finished_indexes_total perIndex failed":              5,
+		"restart_job_pod_failures_handled_by_failure_policy_total Ignore": 6,
 	} {
 		if got[name] != want {
 			t.Errorf("%s: %v, want %v", name, got[name], want)
@@ -67,7 +67,6 @@ func TestCountsOfAPlanAreAdded(t *testing.T) {
 	if len(got) != 6 {
 		t.Errorf("%v", got)
 	}
-	(&Metrics{}).written(job, counts) // counts nothing, and does not fail
 }
 
 // A pass over a Job whose written end has not appeared counts as a stale skip.
@@ -77,12 +76,12 @@ func TestPassesOverAnOldJobAreCounted(t *testing.T) {
 		after(30 * time.Second)
 		s.createJob(newJob("a", nil))
 		after(2 * time.Hour)
-		if n := counted(t, c.Metrics())["job_controller_stale_sync_skips_total batch jobs"]; n != 0 {
+		if n := counted(t, c.Metrics())["restart_job_stale_sync_skips_total batch jobs"]; n != 0 {
 			t.Errorf("%v passes were put off before anything is written", n)
 		}
 		endAll(s, 0)
 		after(2 * time.Hour)
-		if n := counted(t, c.Metrics())["job_controller_stale_sync_skips_total batch jobs"]; n == 0 || !finished(s.job("a")) {
+		if n := counted(t, c.Metrics())["restart_job_stale_sync_skips_total batch jobs"]; n == 0 || !finished(s.job("a")) {
 			t.Errorf("%v passes were put off, the Job is %+v", n, s.job("a").Status)
 		}
 	})
@@ -105,7 +104,7 @@ func TestPassesWithoutAListedPodAreCounted(t *testing.T) {
 			j.Annotations[AnnotationMemory] = memoryText(t, j, 1, ended)
 		})
 		after(3 * time.Minute)
-		if n := counted(t, c.Metrics())["job_controller_stale_sync_skips_total  pods"]; n == 0 {
+		if n := counted(t, c.Metrics())["restart_job_stale_sync_skips_total  pods"]; n == 0 {
 			t.Errorf("%v", counted(t, c.Metrics()))
 		}
 	})
@@ -125,7 +124,7 @@ func TestPassesWaitForAListedPodOnlySoLong(t *testing.T) {
 			j.Annotations = map[string]string{AnnotationMemory: memoryText(t, j, 1, time.Now())}
 		})
 		after(20 * time.Minute)
-		n := counted(t, c.Metrics())["job_controller_stale_sync_skips_total  pods"]
+		n := counted(t, c.Metrics())["restart_job_stale_sync_skips_total  pods"]
 		if least := float64(expectationsEnd/lookAgain) - 2; n < least || n > least+4 {
 			t.Errorf("%v passes were put off, want about %v", n, least+2)
 		}
@@ -140,7 +139,7 @@ func TestJobsOfOthersAreCounted(t *testing.T) {
 		s.createJob(newJob("theirs", func(j *batchv1.Job) { j.Spec.ManagedBy = new("example.com/other") }))
 		after(time.Minute)
 		got := counted(t, c.Metrics())
-		const name = "job_controller_jobs_by_external_controller_total "
+		const name = "restart_job_by_external_controller_total "
 		if got[name+"example.com/other"] != 1 || got[name+BuiltInManagedBy] != 0 {
 			t.Errorf("%v", got)
 		}
@@ -177,9 +176,9 @@ func TestPassesAreMeasured(t *testing.T) {
 		for _, f := range families {
 			for _, m := range f.Metric {
 				switch f.GetName() {
-				case "job_controller_job_syncs_total":
+				case "restart_job_syncs_total":
 					passes += m.Counter.GetValue()
-				case "job_controller_job_sync_duration_seconds":
+				case "restart_job_sync_duration_seconds":
 					measured += m.Histogram.GetSampleCount()
 				}
 			}
@@ -209,9 +208,9 @@ func TestCreationsAndCompletionModesAreCounted(t *testing.T) {
 		after(time.Minute)
 		got := counted(t, c.Metrics())
 		for name, want := range map[string]float64{
-			"job_controller_job_pods_creation_total new failed":                       2,
-			"job_controller_job_pods_creation_total new succeeded":                    5,
-			"job_controller_jobs_finished_total Indexed CompletionsReached succeeded": 1,
+			"restart_job_pods_creation_total new failed":                      2,
+			"restart_job_pods_creation_total new succeeded":                   5,
+			"restart_job_finished_total Indexed CompletionsReached succeeded": 1,
 		} {
 			if got[name] != want {
 				t.Errorf("%s: %v, want %v", name, got[name], want)
@@ -226,11 +225,11 @@ func TestCreationsAndCompletionModesAreCounted(t *testing.T) {
 // Describe describes every metric, so that a registry refuses a second collector.
 func TestMetricsAreDescribed(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	if err := registry.Register(NewMetrics()); err != nil {
+	if err := registry.Register(NewMetrics(MetricsOptions{})); err != nil {
 		t.Fatal(err)
 	}
 	var already prometheus.AlreadyRegisteredError
-	if err := registry.Register(NewMetrics()); !errors.As(err, &already) {
+	if err := registry.Register(NewMetrics(MetricsOptions{})); !errors.As(err, &already) {
 		t.Errorf("a second time: %v", err)
 	}
 }

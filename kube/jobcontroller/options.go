@@ -109,7 +109,7 @@ func (o Options) withDefaults() Options {
 		o.Retry = backoff.Policy{Initial: time.Second, Max: time.Minute}
 	}
 	if o.Metrics == nil {
-		o.Metrics = NewMetrics()
+		o.Metrics = NewMetrics(MetricsOptions{})
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

@@ -56,7 +56,7 @@ func TestDefaultsReplaceZeros(t *testing.T) {
 	}
 	set := Options{
 		Engine: jobpolicy.Engine{ManagedBy: "example.com/this"}, Workers: 1, Parallel: 2, BatchPeriod: 3,
-		Retry: backoff.JobPod(), Metrics: NewMetrics(), Clock: clocktesting.NewFakeClock(t0),
+		Retry: backoff.JobPod(), Metrics: NewMetrics(MetricsOptions{}), Clock: clocktesting.NewFakeClock(t0),
 	}
 	if got := set.withDefaults(); !reflect.DeepEqual(got, set) {
 		t.Errorf("%+v, want %+v", got, set)

@@ -1,28 +1,40 @@
 package jobcontroller
 
 import (
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// Annotations of a Job that override settings of the Engine. An invalid value is
-// reported by an Event InvalidAnnotation and ignored.
+// Annotations of a Job that override settings of the Engine. An invalid value, and a name
+// with AnnotationPrefix that does not exist, are reported by an Event InvalidAnnotation and
+// in the log, and ignored.
 const (
-	AnnotationBaseDelay    = "restartkit.dev/backoff-base"  // first delay after a failure, such as 1m30s; at most MaxDelayLimit
+	AnnotationBaseDelay    = "restartkit.dev/backoff-base"  // first delay after a failure, such as 1m30s, from MinDelay to MaxDelayLimit
 	AnnotationMaxDelay     = "restartkit.dev/backoff-max"   // longest delay, between the first and MaxDelayLimit
 	AnnotationSkipWaiting  = "restartkit.dev/skip-waiting"  // start ready indexes while others wait: true or false
 	AnnotationIgnoredDelay = "restartkit.dev/ignored-delay" // IgnoredDelay: Same (DelayLikeFailure), Own (DelaySeparately) or None (NoDelay)
 )
 
-// MaxDelayLimit is the longest delay that an annotation may set.
-const MaxDelayLimit = 7 * 24 * time.Hour
+// AnnotationPrefix begins the names of all annotations of this package.
+const AnnotationPrefix = "restartkit.dev/"
 
-// withAnnotations returns the Engine with a Job's annotations applied. It leaves
+// MinDelay and MaxDelayLimit are the shortest and the longest delay that an annotation may
+// set. Statuses have times in whole seconds, and a shorter delay would let one Job use up
+// the requests of all others.
+const (
+	MinDelay      = time.Second
+	MaxDelayLimit = 7 * 24 * time.Hour
+)
+
+// WithAnnotations returns the Engine with a Job's annotations applied. It leaves
 // invalid values out and returns them as field.Errors.
-func withAnnotations(e jobpolicy.Engine, annotations map[string]string) (jobpolicy.Engine, field.Errors) {
+func WithAnnotations(e jobpolicy.Engine, annotations map[string]string) (jobpolicy.Engine, field.Errors) {
 	var errs field.Errors
 	wrong := func(name, detail string) {
 		errs.Add(field.Invalid, "metadata.annotations["+name+"]", annotations[name], detail)
@@ -33,8 +45,8 @@ func withAnnotations(e jobpolicy.Engine, annotations map[string]string) (jobpoli
 			return 0, false
 		}
 		d, err := time.ParseDuration(text)
-		if err != nil || d <= 0 || d > MaxDelayLimit {
-			wrong(name, "must be a positive duration of at most "+MaxDelayLimit.String()+", such as 30s or 1m30s")
+		if err != nil || d < MinDelay || d > MaxDelayLimit {
+			wrong(name, "must be a duration from "+MinDelay.String()+" to "+MaxDelayLimit.String()+", such as 30s or 1m30s")
 			return 0, false
 		}
 		return d, true
@@ -71,7 +83,19 @@ func withAnnotations(e jobpolicy.Engine, annotations map[string]string) (jobpoli
 			wrong(AnnotationIgnoredDelay, "must be Same, Own or None")
 		}
 	}
-	return set, errs
+	return set, append(errs, unknownAnnotations(annotations)...)
+}
+
+// unknownAnnotations returns an error for each name that has our prefix and does not
+// exist.
+func unknownAnnotations(annotations map[string]string) (errs field.Errors) {
+	known := []string{AnnotationBaseDelay, AnnotationMaxDelay, AnnotationSkipWaiting, AnnotationIgnoredDelay, AnnotationMemory}
+	for _, name := range slices.Sorted(maps.Keys(annotations)) {
+		if strings.HasPrefix(name, AnnotationPrefix) && !slices.Contains(known, name) {
+			errs.Add(field.Unknown, "metadata.annotations["+name+"]", nil, "must be one of "+strings.Join(known[:len(known)-1], ", "))
+		}
+	}
+	return errs
 }
 
 // ignoredDelays maps values of AnnotationIgnoredDelay.

@@ -28,6 +28,10 @@ func TestAnnotationsSetTheEngine(t *testing.T) {
 		{"no duration", map[string]string{AnnotationBaseDelay: "30", AnnotationMaxDelay: ""}, func(*jobpolicy.Engine) {}, 2},
 		{"negative, zero, endless", map[string]string{AnnotationBaseDelay: "-1s", AnnotationMaxDelay: "0s"}, func(*jobpolicy.Engine) {}, 2},
 		{"endless", map[string]string{AnnotationMaxDelay: "2562047h"}, func(*jobpolicy.Engine) {}, 1},
+		{"the shortest", map[string]string{AnnotationBaseDelay: "1s"}, func(e *jobpolicy.Engine) { e.BaseDelay = time.Second }, 0},
+		{"too short", map[string]string{AnnotationBaseDelay: "999ms"}, func(*jobpolicy.Engine) {}, 1},
+		{"misspelt", map[string]string{"restartkit.dev/backoff-bas": "30s", AnnotationMemory: "{}"}, func(*jobpolicy.Engine) {}, 1},
+		{"a pod's", map[string]string{"restartkit.dev/restart-rules": "[]"}, func(*jobpolicy.Engine) {}, 1},
 		{"skip", map[string]string{AnnotationSkipWaiting: "true"}, func(e *jobpolicy.Engine) { e.StartReadyIndexes = true }, 0},
 		{"skip what", map[string]string{AnnotationSkipWaiting: "yes"}, func(*jobpolicy.Engine) {}, 1},
 		{"ignored", map[string]string{AnnotationIgnoredDelay: "Own"}, func(e *jobpolicy.Engine) { e.IgnoredDelay = jobpolicy.DelaySeparately }, 0},
@@ -37,7 +41,7 @@ func TestAnnotationsSetTheEngine(t *testing.T) {
 	} {
 		want := base
 		test.want(&want)
-		got, mistakes := withAnnotations(base, test.annotations)
+		got, mistakes := WithAnnotations(base, test.annotations)
 		if got != want || len(mistakes) != test.mistakes {
 			t.Errorf("%s: %+v, mistakes %v, want %+v and %d mistakes", test.name, got, mistakes, want, test.mistakes)
 		}
@@ -54,7 +58,7 @@ func TestAnyAnnotationsGiveAValidEngine(t *testing.T) {
 				annotations[name] = values.Draw(t, name)
 			}
 		}
-		e, mistakes := withAnnotations(jobpolicy.Engine{}, annotations)
+		e, mistakes := WithAnnotations(jobpolicy.Engine{}, annotations)
 		if err := e.Validate(); err != nil {
 			t.Fatal(err)
 		}

@@ -252,7 +252,7 @@ func TestLostAnswersToStatusesAreFoundOut(t *testing.T) {
 		if job := s.job("a"); !finished(job) || job.Status.Succeeded != 6 {
 			t.Errorf("%+v", job.Status)
 		}
-		if got := counted(t, c.Metrics()); got["job_controller_job_pods_finished_total NonIndexed succeeded"] != 6 || got["job_controller_jobs_finished_total NonIndexed CompletionsReached succeeded"] != 1 {
+		if got := counted(t, c.Metrics()); got["restart_job_pods_finished_total NonIndexed succeeded"] != 6 || got["restart_job_finished_total NonIndexed CompletionsReached succeeded"] != 1 {
 			t.Errorf("%v", got)
 		}
 		if got, want := fmt.Sprint(s.eventReasons()), "map[Completed:1 SuccessfulCreate:6]"; got != want {

@@ -238,7 +238,7 @@ func TestMemoryThatIsTakenAwayIsWrittenAgain(t *testing.T) {
 			}
 			s.changeJob("a", func(j *batchv1.Job) { j.Annotations = map[string]string{AnnotationMemory: text} })
 			after(5 * time.Second)
-			if m, _, _ := decodeMemory(s.job("a").Annotations[AnnotationMemory], s.job("a").UID); m.Failures != 2 {
+			if m, _, _ := decodeState(s.job("a").Annotations[AnnotationMemory], s.job("a").UID); m.Failures != 2 {
 				t.Errorf("%q became %+v", text, m)
 			}
 			endAll(s, 1)

@@ -36,7 +36,7 @@ func failingCreations(s *apiServer, err error, numbers ...int) *faults {
 // lostName returns the name of the only unanswered creation of a Job.
 func lostName(t *testing.T, c *running, job *batchv1.Job) string {
 	t.Helper()
-	lost := c.states.of(keyOf(job.Namespace, job.Name), job.UID).unsure.creations
+	lost := c.records.of(keyOf(job.Namespace, job.Name), job.UID).unacknowledged.creations
 	if len(lost) != 1 {
 		t.Fatalf("%d creations had no answer", len(lost))
 	}

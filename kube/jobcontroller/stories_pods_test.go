@@ -369,7 +369,7 @@ func TestSurplusPodIsAdoptedOnce(t *testing.T) {
 		s.addPod(orphanPod("stray", job))
 		for i := range 60 {
 			after(time.Second)
-			if open := len(c.states.of("ns/a", job.UID).expected.deleted); i == 30 && open != 1 {
+			if open := len(c.records.of("ns/a", job.UID).expectations.deleted); i == 30 && open != 1 {
 				t.Errorf("while the informer shows it without a controller, %d deletions are expected", open)
 			}
 			s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"wake": fmt.Sprint(i)} })

@@ -43,7 +43,9 @@ func TestBadAnnotationsAreReportedOnceAndLeftOut(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		start(t, s, Options{}, nil)
 		s.createJob(newJob("a", func(j *batchv1.Job) {
-			j.Annotations = map[string]string{AnnotationBaseDelay: "soon", AnnotationSkipWaiting: "maybe", AnnotationMaxDelay: "15s"}
+			j.Annotations = map[string]string{
+				AnnotationBaseDelay: "soon", AnnotationSkipWaiting: "maybe", AnnotationMaxDelay: "15s", "restartkit.dev/skip-wating": "true",
+			}
 		}))
 		after(2 * time.Second)
 		for i, want := range []time.Duration{10 * time.Second, 15 * time.Second, 15 * time.Second} {
@@ -57,8 +59,8 @@ func TestBadAnnotationsAreReportedOnceAndLeftOut(t *testing.T) {
 				t.Errorf("%d attempts after delay %d", n, i+1)
 			}
 		}
-		if n := s.eventReasons()["InvalidAnnotation"]; n != 2 {
-			t.Errorf("%d Events about two bad annotations", n)
+		if n := s.eventReasons()["InvalidAnnotation"]; n != 3 {
+			t.Errorf("%d Events about three bad annotations", n)
 		}
 	})
 }

@@ -51,8 +51,8 @@ func TestJobComesToItsEnd(t *testing.T) {
 		if !finished(job) || job.Status.Succeeded != 3 || trackedPods(s) != 0 {
 			t.Errorf("%+v, %d pods with a finalizer", job.Status, trackedPods(s))
 		}
-		if n := c.states.len(); n != 0 {
-			t.Errorf("%d states are left", n)
+		if n := c.records.len(); n != 0 {
+			t.Errorf("%d records are left", n)
 		}
 		if got, want := fmt.Sprint(s.eventReasons()), "map[Completed:1 SuccessfulCreate:3]"; got != want {
 			t.Errorf("Events: %s, want %s", got, want)
@@ -66,13 +66,13 @@ func TestFinishedJobIsForgotten(t *testing.T) {
 		c := start(t, s, Options{}, nil)
 		job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) }))
 		after(time.Minute)
-		c.states.of("ns/a", job.UID)
+		c.records.of("ns/a", job.UID)
 		s.changeJob("a", func(j *batchv1.Job) {
 			j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue})
 		})
 		after(time.Millisecond)
-		if n := c.states.len(); n != 0 {
-			t.Errorf("%d states are left", n)
+		if n := c.records.len(); n != 0 {
+			t.Errorf("%d records are left", n)
 		}
 	})
 }
@@ -195,9 +195,9 @@ func TestFailedJobSaysWhy(t *testing.T) {
 		if got, want := fmt.Sprint(s.eventReasons()), "map[BackoffLimitExceeded:1 SuccessfulCreate:1]"; got != want {
 			t.Errorf("Events %s, want %s", got, want)
 		}
-		if got := counted(t, c.Metrics()); got["job_controller_jobs_finished_total NonIndexed BackoffLimitExceeded failed"] != 1 ||
-			got["job_controller_job_pods_finished_total NonIndexed failed"] != 1 || got["job_controller_job_pods_creation_total new succeeded"] != 1 ||
-			got["job_controller_terminated_pods_tracking_finalizer_total add"] != 1 || got["job_controller_terminated_pods_tracking_finalizer_total delete"] != 1 {
+		if got := counted(t, c.Metrics()); got["restart_job_finished_total NonIndexed BackoffLimitExceeded failed"] != 1 ||
+			got["restart_job_pods_finished_total NonIndexed failed"] != 1 || got["restart_job_pods_creation_total new succeeded"] != 1 ||
+			got["restart_job_terminated_pods_tracking_finalizer_total add"] != 1 || got["restart_job_terminated_pods_tracking_finalizer_total delete"] != 1 {
 			t.Errorf("%v", got)
 		}
 	})

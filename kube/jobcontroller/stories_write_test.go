@@ -89,7 +89,7 @@ func TestMemoryIsWrittenOnceThereIsRoom(t *testing.T) {
 				}
 			})
 			after(15 * time.Second)
-			if m, there, err := decodeMemory(s.job("a").Annotations[AnnotationMemory], s.job("a").UID); err != nil || there != (room < 0) || there && m.Failures != 1 {
+			if m, there, err := decodeState(s.job("a").Annotations[AnnotationMemory], s.job("a").UID); err != nil || there != (room < 0) || there && m.Failures != 1 {
 				t.Errorf("room %d: %+v, %v, %v", room, m, there, err)
 			}
 			after(20 * time.Second)
@@ -120,7 +120,7 @@ func TestStatusThatCannotBeWrittenIsReported(t *testing.T) {
 			if tried < 30 || tried > 70 {
 				t.Errorf("%s: %d attempts within ten minutes", outcome, tried)
 			}
-			name := "job_controller_status_write_failures_total " + outcome
+			name := "restart_job_status_write_failures_total " + outcome
 			if n := counted(t, c.Metrics())[name]; n != float64(tried) {
 				t.Errorf("%s: %v failures are counted of %d", outcome, n, tried)
 			}

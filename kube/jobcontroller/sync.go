@@ -7,7 +7,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/restartkit/restart/jobpolicy"
@@ -18,7 +17,7 @@ import (
 type pass struct {
 	*Controller
 	key    string
-	state  *jobState
+	record *jobRecord
 	job    *batchv1.Job // as last written
 	engine jobpolicy.Engine
 	action string // value of the metrics' action label
@@ -28,11 +27,11 @@ type pass struct {
 func (c *Controller) syncJob(ctx context.Context, key string) error {
 	job := c.jobs.get(key)
 	if job == nil || !c.ours(job) {
-		c.states.forget(key)
+		c.records.forget(key)
 		return nil
 	}
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("job", key))
-	p := &pass{Controller: c, key: key, state: c.states.of(key, job.UID), job: job, action: "reconciling"}
+	p := &pass{Controller: c, key: key, record: c.records.of(key, job.UID), job: job, action: "reconciling"}
 	began := c.options.Clock.Now()
 	err := p.once(ctx, job)
 	if errors.Is(err, errGone) {
@@ -45,26 +44,25 @@ func (c *Controller) syncJob(ctx context.Context, key string) error {
 // once makes the pass over cached, the informer's copy of the Job.
 func (p *pass) once(ctx context.Context, cached *batchv1.Job) error {
 	unanswered := p.resolve(ctx)
-	if p.state.unsure.write != nil {
+	if p.record.unacknowledged.write != nil {
 		p.enqueue(p.key, writeAgain)
 		return unanswered
 	}
-	p.look(p.state.newest(cached))
+	p.look(p.record.newest(cached))
 	if finished(p.job) {
 		if finished(cached) {
-			p.states.forget(p.key)
+			p.records.forget(p.key)
 		} else {
-			add(p.metrics.StaleSkips, 1, batchv1.GroupName, "jobs")
+			p.metrics.staleSkips.add(1, batchv1.GroupName, "jobs")
 		}
 		return unanswered
 	}
-	p.engine = p.settings(p.job)
-	p.state.recall(p.job, p.pods.version(), klog.FromContext(ctx))
-	if p.state.outrun {
+	p.engine = p.settings(ctx, p.job)
+	p.record.restore(p.job, p.pods.version(), klog.FromContext(ctx))
+	if p.record.overtaken {
 		if err := p.catchUp(ctx); err != nil {
 			return errors.Join(unanswered, err)
 		}
-		p.state.outrun = false
 	}
 	if p.isBehind(ctx) {
 		return unanswered
@@ -85,19 +83,20 @@ func (p *pass) once(ctx context.Context, cached *batchv1.Job) error {
 // look makes job the pass's Job and writes Events about its conditions.
 func (p *pass) look(job *batchv1.Job) {
 	p.job = job
-	if seen := p.state.seen; seen != nil {
+	if seen := p.record.announced.job; seen != nil {
 		for _, e := range conditionEvents(seen.Status.Conditions, job) {
 			p.events.Event(job, e.kind, e.reason, e.message)
 		}
 	}
-	p.state.seen = job
+	p.record.announced.job = job
 }
 
 // settings returns the Engine for the Job. It reports mistakes in the Job's annotations
 // and an unknown completion mode.
-func (p *pass) settings(job *batchv1.Job) jobpolicy.Engine {
-	engine, mistakes := withAnnotations(p.options.Engine, job.Annotations)
-	for _, m := range p.state.unreported(mistakes) {
+func (p *pass) settings(ctx context.Context, job *batchv1.Job) jobpolicy.Engine {
+	engine, mistakes := WithAnnotations(p.options.Engine, job.Annotations)
+	for _, m := range p.record.unannounced(mistakes) {
+		klog.FromContext(ctx).Info("ignoring an invalid annotation", "mistake", m.Error())
 		p.events.Event(job, corev1.EventTypeWarning, "InvalidAnnotation", m.Error())
 	}
 	if mode := job.Spec.CompletionMode; mode != nil && *mode != batchv1.NonIndexedCompletion && *mode != batchv1.IndexedCompletion {
@@ -107,32 +106,23 @@ func (p *pass) settings(job *batchv1.Job) jobpolicy.Engine {
 }
 
 // observe returns the input to plan on. It reads the version of the pod store, and
-// settles the hidden pods, before it reads the pods.
+// settles the removed finalizers, before it reads the pods.
 func (p *pass) observe(ctx context.Context) (jobpolicy.Input, error) {
 	version := p.pods.version()
-	p.state.hidden.settle(p.job.UID, version, p.shown)
+	p.record.settleFinalizers(version, p.shown)
 	p.expectLost(ctx)
-	pods, err := p.claim(ctx, p.job, p.state.hidden)
+	pods, err := p.claim(ctx, p.job, p.record.finalizers)
 	if err != nil {
 		return jobpolicy.Input{}, err
 	}
-	p.hideGone(pods)
-	byUID := make(map[types.UID]*corev1.Pod, len(pods))
-	for uid, h := range p.state.hidden { // possibly shown as before their adoption, so not deleted
-		if pod := p.shown(h.name); pod != nil && pod.UID == uid {
-			byUID[uid] = pod
-		}
-	}
-	for _, pod := range pods {
-		byUID[pod.UID] = pod
-	}
-	now, s := p.options.Clock.Now(), p.state
-	open, givenUp := s.expected.settle(byUID, version, now)
+	p.record.expectGone(pods)
+	now, r := p.options.Clock.Now(), p.record
+	open, givenUp := r.settlePods(pods, version, p.shown, now)
 	if givenUp > 0 {
 		klog.FromContext(ctx).Error(nil, "giving up on creations or deletions of pods that did not appear in the informer", "pods", givenUp, "after", expectationsEnd)
 	}
 	switch {
-	case open > 0 && s.listed != nil:
+	case open > 0 && r.live != nil:
 		p.enqueue(p.key, lookAgain)
 	case open > 0:
 		p.enqueue(p.key, expectationsEnd)
@@ -140,19 +130,19 @@ func (p *pass) observe(ctx context.Context) (jobpolicy.Input, error) {
 	return jobpolicy.Input{
 		Job:                 convert.Job(p.job),
 		Pods:                convert.Pods(pods),
-		State:               s.memory,
-		ExpectationsPending: open+len(s.unsure.deletions) > 0,
-		FinalizersRemoved:   s.hidden.names(),
+		State:               r.state,
+		ExpectationsPending: open+len(r.unacknowledged.deletions) > 0,
+		FinalizersRemoved:   r.finalizers.uids(),
 		Now:                 now,
 	}, nil
 }
 
 // expectLost checks for the pods of creations without an answer.
 func (p *pass) expectLost(ctx context.Context) {
-	if n := p.state.unsure.settle(p.job.UID, p.shown, p.options.Clock.Now()); n > 0 {
+	if n := p.record.unacknowledged.settle(p.job.UID, p.shown, p.options.Clock.Now()); n > 0 {
 		klog.FromContext(ctx).Error(nil, "giving up on unanswered creations of pods that did not appear in the informer", "pods", n, "after", expectationsEnd)
 	}
-	if len(p.state.unsure.creations) > 0 {
+	if len(p.record.unacknowledged.creations) > 0 {
 		p.enqueue(p.key, expectationsEnd)
 	}
 }
@@ -171,9 +161,9 @@ func (p *pass) plan(ctx context.Context, in *jobpolicy.Input) (jobpolicy.Plan, e
 		if fresh, err = p.freshJob(ctx, p.job); err != nil {
 			return plan, err
 		}
-		p.state.learn(fresh)
+		p.record.wroteAt(fresh)
 		p.look(fresh)
-		if p.state.recall(fresh, p.pods.version(), klog.FromContext(ctx)); p.state.outrun {
+		if p.record.restore(fresh, p.pods.version(), klog.FromContext(ctx)); p.record.overtaken {
 			return plan, fmt.Errorf("%w, by another controller", errOutdated)
 		}
 		in.Job = convert.Job(fresh)

@@ -48,7 +48,7 @@ func TestPassesAreNamed(t *testing.T) {
 func failedPasses(t *testing.T, c *running) (failed, all float64) {
 	t.Helper()
 	for name, n := range counted(t, c.Metrics()) {
-		if strings.HasPrefix(name, "job_controller_job_syncs_total ") {
+		if strings.HasPrefix(name, "restart_job_syncs_total ") {
 			all += n
 			if strings.Contains(name, " error") {
 				failed += n
@@ -117,13 +117,13 @@ func TestPassWithAnUnreadStatusFails(t *testing.T) {
 // Deletions without an answer fail a pass, even if it does no more because the Job has
 // ended, or because the informer does not show a listed pod.
 func TestPassWithUnansweredDeletionsFails(t *testing.T) {
-	for name, change := range map[string]func(*batchv1.Job, *jobState){
-		"ended": func(j *batchv1.Job, _ *jobState) {
+	for name, change := range map[string]func(*batchv1.Job, *jobRecord){
+		"ended": func(j *batchv1.Job, _ *jobRecord) {
 			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 		},
-		"behind": func(_ *batchv1.Job, state *jobState) {
-			pods := map[types.UID]listedPod{"new": {"new", "999999", true}}
-			state.listed = &listing{"999999", time.Now(), pods}
+		"behind": func(_ *batchv1.Job, state *jobRecord) {
+			pods := map[types.UID]livePod{"new": {"new", "999999", true}}
+			state.live = &liveList{"999999", time.Now(), pods}
 		},
 	} {
 		bubble(t, func(t *testing.T, s *apiServer) {
@@ -131,10 +131,10 @@ func TestPassWithUnansweredDeletionsFails(t *testing.T) {
 			c := start(t, s, Options{}, failingDeletions(s, &broken))
 			job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) }))
 			after(time.Minute)
-			job, pod, state := job.DeepCopy(), addPodOf(s, "pod"), &jobState{uid: job.UID}
-			state.unsure.deletions = []jobpolicy.Deletion{{PodRef: jobpolicy.PodRef{Name: pod.Name, UID: string(pod.UID)}}}
+			job, pod, state := job.DeepCopy(), addPodOf(s, "pod"), &jobRecord{uid: job.UID}
+			state.unacknowledged.deletions = []jobpolicy.Deletion{{PodRef: jobpolicy.PodRef{Name: pod.Name, UID: string(pod.UID)}}}
 			change(job, state)
-			p := &pass{Controller: c.Controller, key: "ns/another", state: state, job: job}
+			p := &pass{Controller: c.Controller, key: "ns/another", record: state, job: job}
 			if err := p.once(context.Background(), job); err == nil || !strings.Contains(err.Error(), "deleting") {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -197,7 +197,7 @@ func TestHandlersLeaveTheCallersInformers(t *testing.T) {
 		counts := func(name string) float64 {
 			s.createJob(newJob(name, func(j *batchv1.Job) { j.Spec.ManagedBy = new("example.com/other") }))
 			after(time.Minute)
-			return counted(t, c.Metrics())["job_controller_jobs_by_external_controller_total example.com/other"]
+			return counted(t, c.Metrics())["restart_job_by_external_controller_total example.com/other"]
 		}
 		if n := counts("a"); n != 1 {
 			t.Fatalf("%v Jobs of others are counted", n)
@@ -225,9 +225,9 @@ func TestMemoryNamesReleasedPodsThatAreShown(t *testing.T) {
 			}
 		}
 		next := job.DeepCopy()
-		p := &pass{Controller: c.Controller, key: "ns/a", state: &jobState{}, job: job}
+		p := &pass{Controller: c.Controller, key: "ns/a", record: &jobRecord{}, job: job}
 		p.annotate(context.Background(), next, jobpolicy.State{Job: string(job.UID), Released: []string{string(held.UID), string(let.UID)}})
-		m, there, err := decodeMemory(next.Annotations[AnnotationMemory], job.UID)
+		m, there, err := decodeState(next.Annotations[AnnotationMemory], job.UID)
 		if err != nil || !there || len(m.Released) != 1 || m.Released[0] != string(held.UID) {
 			t.Errorf("%+v, %v, %v", m, there, err)
 		}
@@ -248,7 +248,7 @@ func TestRefusedDeletionIsLookedUp(t *testing.T) {
 		job := s.createJob(newJob("a", nil))
 		after(3 * time.Second)
 		pod := s.pods()[0]
-		p := &pass{Controller: c.Controller, key: "ns/a", state: &jobState{}, job: job}
+		p := &pass{Controller: c.Controller, key: "ns/a", record: &jobRecord{}, job: job}
 		d := jobpolicy.Deletion{PodRef: jobpolicy.PodRef{Name: pod.Name, UID: string(pod.UID)}}
 		ask := func() error { return p.deletedBefore(context.Background(), d, errWebhook) }
 		if err := ask(); err == nil || unanswered(err) {
@@ -275,13 +275,13 @@ func TestPassOverAnOldStatusReadsTheJob(t *testing.T) {
 		job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.ManagedBy = new("example.com/other") })).DeepCopy()
 		after(time.Minute)
 		engine := jobpolicy.Engine{ManagedBy: "example.com/other"}
-		p := &pass{Controller: c.Controller, key: "ns/another", state: &jobState{uid: job.UID}, job: job, engine: engine}
-		p.state.recall(job, "", klog.Background())
-		memory, _, err := decodeMemory(memoryText(t, job, 5, time.Now()), job.UID)
+		p := &pass{Controller: c.Controller, key: "ns/another", record: &jobRecord{uid: job.UID}, job: job, engine: engine}
+		p.record.restore(job, "", klog.Background())
+		memory, _, err := decodeState(memoryText(t, job, 5, time.Now()), job.UID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.state.memory = memory
+		p.record.state = memory
 		in, err := p.observe(context.Background())
 		if err != nil {
 			t.Fatal(err)
@@ -296,7 +296,7 @@ func TestPassOverAnOldStatusReadsTheJob(t *testing.T) {
 		if _, err := p.plan(context.Background(), &again); err != nil || p.job.Labels["read"] != "again" {
 			t.Errorf("it can be read: %v, labels %v", err, p.job.Labels)
 		}
-		if latest := p.state.latest; latest == nil || latest.Labels["read"] != "again" {
+		if latest := p.record.written; latest == nil || latest.Labels["read"] != "again" {
 			t.Errorf("the next pass begins with %+v", latest)
 		}
 		p.job = job

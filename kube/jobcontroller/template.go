@@ -19,9 +19,9 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// podTemplate is the pod specification of a Job's template as stored. Pods are made
-// from it because the informer's copy lacks fields unknown to this client-go. The zero
-// value stands for the informer's copy.
+// podTemplate is the pod specification of a Job's template as stored. If the API server
+// is newer than this client-go, pods are made from it, because the informer's copy lacks
+// fields unknown to client-go. The zero value stands for the informer's copy.
 type podTemplate struct {
 	generation int64 // of the Job
 	spec       map[string]any
@@ -35,12 +35,16 @@ func restClient(c rest.Interface) rest.Interface {
 	return c
 }
 
-// template returns the Job's template, read once per generation of the Job. The error
-// wraps errOutdated if the Job has changed since.
+// template returns the Job's template. If the API server may have fields that client-go
+// does not know, it reads the template once per generation of the Job. The error wraps
+// errOutdated if the Job has changed since.
 func (p *pass) template(ctx context.Context) (podTemplate, error) {
 	jobs := restClient(p.client.BatchV1().RESTClient())
-	if known := p.state.template; jobs == nil || known.spec != nil && known.generation == p.job.Generation {
+	if known := p.record.template; known.spec != nil && known.generation == p.job.Generation {
 		return known, nil
+	}
+	if jobs == nil || !p.server.isNewer(ctx, jobs, p.apiMinor, p.options.Clock) {
+		return podTemplate{}, nil
 	}
 	options := metav1.GetOptions{ResourceVersion: p.job.ResourceVersion} // or later
 	got := jobs.Get().Namespace(p.job.Namespace).Resource("jobs").Name(p.job.Name).
@@ -66,22 +70,28 @@ func (p *pass) template(ctx context.Context) (podTemplate, error) {
 	case fresh.UID != p.job.UID:
 		return podTemplate{}, errGone
 	case fresh.Generation != p.job.Generation, (fresh.DeletionTimestamp == nil) != (p.job.DeletionTimestamp == nil):
-		p.state.learn(&fresh)
+		p.record.wroteAt(&fresh)
 		return podTemplate{}, fmt.Errorf("reading the Job's template: %w", errOutdated)
 	}
-	p.state.template = podTemplate{fresh.Generation, raw.Spec.Template.Spec}
-	return p.state.template, nil
+	p.record.template = podTemplate{fresh.Generation, raw.Spec.Template.Spec}
+	return p.record.template, nil
 }
 
 // post creates a pod. It sends the request only once, because client-go would repeat it
 // after an answer with Retry-After even if the Job has changed meanwhile.
 func (p *pass) post(ctx context.Context, t podTemplate, pod *corev1.Pod) (*corev1.Pod, error) {
-	if t.spec == nil {
+	pods := restClient(p.client.CoreV1().RESTClient())
+	if pods == nil {
 		return p.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	}
+	request := pods.Post().Namespace(pod.Namespace).Resource("pods").MaxRetries(0)
+	if t.spec == nil {
+		request = request.Body(pod)
+	} else {
+		request = request.SetHeader("Content-Type", runtime.ContentTypeJSON).Body(t.pod(pod))
+	}
 	created := &corev1.Pod{}
-	err := p.client.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").
-		MaxRetries(0).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(t.pod(pod)).Do(ctx).Into(created)
+	err := request.Do(ctx).Into(created)
 	return created, err
 }
 

@@ -94,7 +94,7 @@ func TestPodsOfAFakeClientAreCreated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pass{Controller: c, state: &jobState{}, job: newJob("a", nil)}
+	p := &pass{Controller: c, record: &jobRecord{}, job: newJob("a", nil)}
 	template, err := p.template(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -115,8 +115,8 @@ func TestTemplateThatCannotBeRead(t *testing.T) {
 		client := newClient(t, func(*http.Request) (*http.Response, error) {
 			return respond(http.StatusOK, io.NopCloser(strings.NewReader(text))), nil
 		})
-		p := &pass{Controller: &Controller{client: client}, state: &jobState{}, job: newJob("a", func(j *batchv1.Job) { j.UID = "" })}
-		if template, err := p.template(t.Context()); err == nil || errors.Is(err, errOutdated) || errors.Is(err, errGone) || template.spec != nil || p.state.template.spec != nil {
+		p := &pass{Controller: &Controller{client: client}, record: &jobRecord{}, job: newJob("a", func(j *batchv1.Job) { j.UID = "" })}
+		if template, err := p.template(t.Context()); err == nil || errors.Is(err, errOutdated) || errors.Is(err, errGone) || template.spec != nil || p.record.template.spec != nil {
 			t.Errorf("%s: %v, %v", text, template, err)
 		}
 	}
@@ -143,7 +143,7 @@ func TestTemplateIsOfTheJobAsSeen(t *testing.T) {
 			job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) })).DeepCopy()
 			after(time.Minute)
 			test.change(job)
-			p := &pass{Controller: c.Controller, state: &jobState{}, job: job}
+			p := &pass{Controller: c.Controller, record: &jobRecord{}, job: job}
 			template, err := p.template(context.Background())
 			if test.want == errOther {
 				if !apierrors.IsForbidden(err) {
@@ -152,8 +152,8 @@ func TestTemplateIsOfTheJobAsSeen(t *testing.T) {
 			} else if !errors.Is(err, test.want) || (err == nil) != (template.spec != nil) {
 				t.Errorf("%s: %v, %+v", test.name, err, template)
 			}
-			if outdated := errors.Is(err, errOutdated); outdated != (p.state.latest != nil) {
-				t.Errorf("%s: a newer Job is known: %v", test.name, p.state.latest != nil)
+			if outdated := errors.Is(err, errOutdated); outdated != (p.record.written != nil) {
+				t.Errorf("%s: a newer Job is known: %v", test.name, p.record.written != nil)
 			}
 		})
 	}

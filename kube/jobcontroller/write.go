@@ -24,18 +24,18 @@ import (
 // long before Options.Retry allows another attempt.
 const writeAgain = 10 * time.Second
 
-// write writes the status and the memory in one request. A nil status leaves the Job's
+// write writes the status and the state in one request. A nil status leaves the Job's
 // status as it is. If the request has no answer, write reads the Job to find out
 // whether it was carried out.
-func (p *pass) write(ctx context.Context, status *batch.JobStatus, memory jobpolicy.State, counts jobpolicy.MetricDeltas) error {
+func (p *pass) write(ctx context.Context, status *batch.JobStatus, state jobpolicy.State, counts jobpolicy.MetricDeltas) error {
 	next := p.job.DeepCopy()
 	convert.SetJobStatus(&next.Status, status)
-	p.annotate(ctx, next, memory)
+	p.annotate(ctx, next, state)
 	patch, err := statusPatch(p.job, next)
 	if err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
-	w := statusWrite{job: next, memory: memory, counts: counts}
+	w := statusWrite{job: next, state: state, counts: counts}
 	written, err := p.client.BatchV1().Jobs(next.Namespace).Patch(ctx, next.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	switch {
 	case err == nil:
@@ -44,7 +44,7 @@ func (p *pass) write(ctx context.Context, status *batch.JobStatus, memory jobpol
 	case apierrors.IsNotFound(err):
 		return errGone
 	case apierrors.IsConflict(err), unanswered(err): // client-go may have sent it twice
-		p.state.unsure.write = &w
+		p.record.unacknowledged.write = &w
 		done, readErr := p.resolveWrite(ctx)
 		switch {
 		case done:
@@ -69,13 +69,13 @@ func (p *pass) notWritten(err, readErr error) error {
 		outcome = "refused"
 	}
 	err = errors.Join(err, readErr)
-	add(p.metrics.StatusWriteFailures, 1, outcome)
+	p.metrics.statusWriteFailures.add(1, outcome)
 	p.events.Eventf(p.job, corev1.EventTypeWarning, "FailedStatusUpdate", "Error writing the status: %v", err)
 	p.enqueue(p.key, writeAgain)
 	return fmt.Errorf("writing the status: %w", err)
 }
 
-// statusPatch returns the strategic merge patch from the status and memory of one Job
+// statusPatch returns the strategic merge patch from the status and state of one Job
 // to those of another made from it. The patch names only the differences, so it
 // preserves fields unknown to this client-go. The API server answers with a conflict if
 // the Job has changed meanwhile or another Job has its name.
@@ -139,18 +139,18 @@ func statusText(job *batchv1.Job) []byte {
 	return encoded(part)
 }
 
-// annotate stores the memory in the Job's annotation. If the memory does not fit,
-// annotate removes the annotation and reports this once per Job by an Event. The memory
+// annotate stores the state in the Job's annotation. If the state does not fit,
+// annotate removes the annotation and reports this once per Job by an Event. The state
 // then lives only in this process, and delays start over with the next controller, as
 // those of Kubernetes' own controller do.
-func (p *pass) annotate(ctx context.Context, job *batchv1.Job, memory jobpolicy.State) {
+func (p *pass) annotate(ctx context.Context, job *batchv1.Job, state jobpolicy.State) {
 	held := make(map[string]bool)
 	for _, pod := range p.pods.of(job.UID) {
 		if tracked(pod) {
 			held[string(pod.UID)] = true
 		}
 	}
-	text, err := encodeMemory(memory, roomForMemory(job.Annotations), func(uid string) bool { return held[uid] })
+	text, err := encodeState(state, roomForState(job.Annotations), func(uid string) bool { return held[uid] })
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "cannot write the memory")
 	}
@@ -162,8 +162,8 @@ func (p *pass) annotate(ctx context.Context, job *batchv1.Job, memory jobpolicy.
 		return
 	}
 	delete(job.Annotations, AnnotationMemory)
-	if !p.state.toldNoRoom {
-		p.state.toldNoRoom = true
+	if !p.record.announced.noRoom {
+		p.record.announced.noRoom = true
 		p.events.Eventf(job, corev1.EventTypeWarning, "NoRoomForMemory",
 			"The Job's other annotations leave no room for %s, so delays of failed pods start over when the controller restarts", AnnotationMemory)
 	}

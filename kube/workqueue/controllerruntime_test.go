@@ -67,15 +67,19 @@ func TestControllerWaitsAsTheLimiterSays(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				limiter, err := workqueue.NewLimiter(restarter, workqueue.LimiterOptions{
+					Curves: map[workqueue.Class]backoff.Policy{
+						workqueue.Conflict: {Initial: 10 * time.Millisecond, Max: time.Second},
+					},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
 				ctx, cancel := context.WithCancel(t.Context())
 				r := &reconciler{
-					limiter: workqueue.NewLimiter(restarter, workqueue.LimiterOptions{
-						Curves: map[workqueue.Class]backoff.Policy{
-							workqueue.Conflict: {Initial: 10 * time.Millisecond, Max: time.Second},
-						},
-					}),
-					begin: time.Now(),
-					done:  cancel,
+					limiter: limiter,
+					begin:   time.Now(),
+					done:    cancel,
 					outcomes: []outcome{
 						{failure, false}, {failure, true}, {failure, false}, {conflict, false}, {conflict, true}, {busy, true}, {failure, true},
 					},

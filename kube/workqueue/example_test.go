@@ -16,27 +16,36 @@ import (
 
 // A Restarter provides the delays of a work queue, for each item and overall.
 func Example() {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))
 	restarter, err := backoff.NewRestarter(
 		backoff.ExitPolicy{Delay: &backoff.Policy{Initial: 100 * time.Millisecond, Max: time.Minute}},
-		backoff.RestarterOptions[string]{Rate: 10, Burst: 100, Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))},
+		backoff.RestarterOptions[string]{Rate: 10, Burst: 100, Clock: clock},
 	)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	limiter := workqueue.NewLimiter(restarter, workqueue.LimiterOptions{})
+	limiter, err := workqueue.NewLimiter(restarter, workqueue.LimiterOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	queue := clientworkqueue.NewTypedRateLimitingQueue(limiter)
 	defer queue.ShutDown()
 
 	for range 3 {
-		fmt.Println(limiter.When("default/web")) // what queue.AddRateLimited waits for
+		delay := limiter.When("default/web") // what queue.AddRateLimited waits for
+		fmt.Println(delay)
+		clock.SetTime(clock.Now().Add(delay))
 	}
 	queue.Forget("default/web")
 	fmt.Println(limiter.When("default/web"))
+	fmt.Println(limiter.When("default/web")) // within the delay
 	// Output:
 	// 100ms
 	// 200ms
 	// 400ms
+	// 100ms
 	// 100ms
 }
 
@@ -56,19 +65,24 @@ func Example_tracker() {
 
 // The delay after an error depends on its class, and all classes share one history.
 func ExampleLimiter_RequeueAfter() {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))
 	restarter, err := backoff.NewRestarter(
 		backoff.ExitPolicy{Delay: &backoff.Policy{Initial: time.Second, Max: time.Minute}},
-		backoff.RestarterOptions[string]{Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))},
+		backoff.RestarterOptions[string]{Clock: clock},
 	)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	limiter := workqueue.NewLimiter(restarter, workqueue.LimiterOptions{
+	limiter, err := workqueue.NewLimiter(restarter, workqueue.LimiterOptions{
 		Curves: map[workqueue.Class]backoff.Policy{
 			workqueue.Conflict: {Initial: 10 * time.Millisecond, Max: time.Second},
 		},
 	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	widgets := schema.GroupResource{Group: "example.com", Resource: "widgets"}
 	for _, err := range []error{
 		errors.New("the disk is full"),
@@ -81,6 +95,7 @@ func ExampleLimiter_RequeueAfter() {
 	} {
 		after := limiter.RequeueAfter("default/web", err)
 		fmt.Printf("%-10q %6v, failures in a row: %d\n", workqueue.ClassOf(err), after, limiter.NumRequeues("default/web"))
+		clock.SetTime(clock.Now().Add(after))
 	}
 	// Output:
 	// "Retry"        1s, failures in a row: 1

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 )
 
 var (
@@ -31,15 +33,19 @@ var (
 )
 
 // limiters returns one Limiter of each kind.
-func limiters(t rapid.TB, clock clock.PassiveClock) map[string]*Limiter[string] {
+func limiters(t rapid.TB, clock clock.PassiveClock, o LimiterOptions) map[string]*Limiter[string] {
 	t.Helper()
 	tracker, err := backoff.NewTracker[string](curve, backoff.TrackerOptions{Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}
+	limiter, err := NewTrackerLimiter(tracker, o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return map[string]*Limiter[string]{
-		"restarter": newRestarterLimiter(t, clock, backoff.ExitPolicy{}, LimiterOptions{}),
-		"tracker":   NewTrackerLimiter(tracker, nil),
+		"restarter": newRestarterLimiter(t, clock, backoff.ExitPolicy{}, o),
+		"tracker":   limiter,
 	}
 }
 
@@ -51,7 +57,11 @@ func newRestarterLimiter(t rapid.TB, clock clock.PassiveClock, p backoff.ExitPol
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewLimiter(restarter, o)
+	limiter, err := NewLimiter(restarter, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return limiter
 }
 
 func TestClassesOfErrors(t *testing.T) {
@@ -105,13 +115,16 @@ func (joins) Unwrap() []error { return nil }
 // The server's Retry-After applies through any wrapping of the error. A longer delay of
 // the curve still applies.
 func TestServersRetryAfterIsHeard(t *testing.T) {
-	for name, l := range limiters(t, clocktesting.NewFakePassiveClock(begin)) {
+	clock := clocktesting.NewFakePassiveClock(begin)
+	for name, l := range limiters(t, clock, LimiterOptions{}) {
 		if got := l.RequeueAfter("a", fmt.Errorf("listing: %w", apierrors.NewTooManyRequests("later", 7))); got != 7*time.Second {
 			t.Errorf("%s: %v, want the server's 7s", name, got)
 		}
 		for range 5 {
+			clock.SetTime(clock.Now().Add(curve.Max))
 			l.RequeueAfter("a", errDisk)
 		}
+		clock.SetTime(clock.Now().Add(curve.Max))
 		if got := l.RequeueAfter("a", apierrors.NewTooManyRequests("later", 7)); got != curve.Max {
 			t.Errorf("%s: %v, want the curve's %v", name, got, curve.Max)
 		}
@@ -129,6 +142,7 @@ func TestItemBeyondItsLimitDoesNotComeBack(t *testing.T) {
 				t.Errorf("round %d, failure %d: %v, want %v", round, i, got, want)
 			}
 			l.Forget("a")
+			clock.SetTime(clock.Now().Add(want))
 		}
 		if got := l.When("a"); got != never {
 			t.Errorf("round %d: the queue has it back after %v", round, got)
@@ -182,7 +196,11 @@ func TestFreeFailureIsRequeued(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := NewTrackerLimiter(tracker, nil).RequeueAfter("a", errDisk); got <= 0 || got > time.Millisecond {
+	l, err := NewTrackerLimiter(tracker, LimiterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := l.RequeueAfter("a", errDisk); got <= 0 || got > time.Millisecond {
 		t.Errorf("requeued after %v, want as good as at once", got)
 	}
 }
@@ -200,7 +218,7 @@ func TestCallersClassesDecide(t *testing.T) {
 	}
 	l := newRestarterLimiter(t, clocktesting.NewFakePassiveClock(begin), backoff.ExitPolicy{}, LimiterOptions{
 		Classify: classify,
-		Curves:   map[Class]backoff.Policy{"Disk": {Initial: time.Minute, Max: time.Hour}, "Bad": {}},
+		Curves:   map[Class]backoff.Policy{"Disk": {Initial: time.Minute, Max: time.Hour}},
 	})
 	if got := l.RequeueAfter("a", errDisk); got != time.Minute {
 		t.Errorf("the class's own curve: %v, want 1m", got)
@@ -213,29 +231,230 @@ func TestCallersClassesDecide(t *testing.T) {
 	}
 }
 
+// A limiter with an invalid curve would restart without a delay, or with another one.
+func TestInvalidOptionsAreRefused(t *testing.T) {
+	restarter, err := backoff.NewRestarter(backoff.ExitPolicy{}, backoff.RestarterOptions[string]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracker, err := backoff.NewTracker[string](curve, backoff.TrackerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	curves := LimiterOptions{Curves: map[Class]backoff.Policy{
+		Busy: {Initial: time.Minute, Max: time.Second}, Conflict: {}, Retry: curve,
+	}}
+	_, invalid := NewLimiter(restarter, curves)
+	_, missing := NewLimiter[string](nil, LimiterOptions{})
+	_, several := NewTrackerLimiter(tracker, curves)
+	_, none := NewTrackerLimiter[string](nil, LimiterOptions{})
+	for _, tt := range []struct {
+		err  error
+		want []string
+	}{
+		{invalid, []string{`Curves["Busy"].Max`, `Curves["Conflict"].Initial`}},
+		{missing, []string{"r"}},
+		{several, []string{"Curves"}},
+		{none, []string{"t"}},
+	} {
+		var errs field.Errors
+		if !errors.As(tt.err, &errs) {
+			t.Errorf("%v: no field.Errors, want %q", tt.err, tt.want)
+			continue
+		}
+		var fields []string
+		for _, e := range errs {
+			fields = append(fields, e.Field)
+		}
+		if !slices.Equal(fields, tt.want) {
+			t.Errorf("%v: the fields are %q, want %q", tt.err, fields, tt.want)
+		}
+	}
+}
+
+// Eighteen failures of an item at one instant make one step of the delay, while those of
+// client-go make eleven minutes. CountAll makes them here, too.
+func TestFailuresAtOneInstantMakeOneStep(t *testing.T) {
+	const initial, most, failures = 5 * time.Millisecond, 1000 * time.Second, 18
+	upstream := clientworkqueue.NewTypedItemExponentialFailureRateLimiter[string](initial, most)
+	var want time.Duration
+	for range failures {
+		want = upstream.When("a")
+	}
+	if want != initial<<(failures-1) {
+		t.Fatalf("client-go's limiter waits %v; the difference is gone", want)
+	}
+	for _, tt := range []struct {
+		name string
+		o    LimiterOptions
+		want time.Duration
+		n    int
+	}{
+		{"default", LimiterOptions{}, initial, 1},
+		{"CountAll", LimiterOptions{CountAll: true}, want, failures},
+	} {
+		clock := clocktesting.NewFakePassiveClock(begin)
+		restarter, err := backoff.NewRestarter(
+			backoff.ExitPolicy{Delay: &backoff.Policy{Initial: initial, Max: most}},
+			backoff.RestarterOptions[string]{Clock: clock},
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tracker, err := backoff.NewTracker[string](backoff.Policy{Initial: initial, Max: most}, backoff.TrackerOptions{Clock: clock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ofRestarter, err := NewLimiter(restarter, tt.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ofTracker, err := NewTrackerLimiter(tracker, tt.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for kind, l := range map[string]*Limiter[string]{"restarter": ofRestarter, "tracker": ofTracker} {
+			var got, told time.Duration
+			for range failures {
+				got = l.RequeueAfter("a", errDisk)
+				told = l.When("a")
+			}
+			if got != tt.want || told != got || l.NumRequeues("a") != tt.n {
+				t.Errorf("%s, %s: %v, and %v in the queue, after %d failures, want %v after %d",
+					tt.name, kind, got, told, l.NumRequeues("a"), tt.want, tt.n)
+			}
+		}
+	}
+}
+
+// A failure within the delay waits for the rest of it, and the first one after it counts.
+func TestFailureWithinTheDelayDoesNotCount(t *testing.T) {
+	for _, kind := range []string{"restarter", "tracker"} {
+		clock := clocktesting.NewFakePassiveClock(begin)
+		l := limiters(t, clock, LimiterOptions{})[kind]
+		for _, step := range []struct {
+			after, want time.Duration
+			err         error
+			failures    int
+		}{
+			{0, time.Second, errDisk, 1},
+			{400 * time.Millisecond, 600 * time.Millisecond, errDisk, 1},
+			{0, 600 * time.Millisecond, conflict, 1},
+			{0, 9 * time.Second, apierrors.NewTooManyRequests("later", 9), 1},
+			{600 * time.Millisecond, 2 * time.Second, errDisk, 2},
+			{1999 * time.Millisecond, time.Millisecond, errDisk, 2},
+			{time.Millisecond, 4 * time.Second, errDisk, 3},
+			{time.Hour, 8 * time.Second, errDisk, 4},
+			{0, 0, nil, 0},
+			{0, time.Second, errDisk, 1},
+		} {
+			clock.SetTime(clock.Now().Add(step.after))
+			if got := l.RequeueAfter("a", step.err); got != step.want || l.NumRequeues("a") != step.failures {
+				t.Errorf("%s, %v later: %v after %d failures, want %v after %d", kind, step.after, got, l.NumRequeues("a"), step.want, step.failures)
+			}
+		}
+	}
+}
+
+// A class that is given up is so even while the delay of another one runs.
+func TestClassIsGivenUpWithinTheDelay(t *testing.T) {
+	l := newRestarterLimiter(t, clocktesting.NewFakePassiveClock(begin), backoff.ExitPolicy{
+		Rules: []backoff.Rule{{Action: backoff.ActionGiveUp, Reasons: []string{string(Conflict)}}},
+	}, LimiterOptions{})
+	if got := l.RequeueAfter("a", errDisk); got != time.Second {
+		t.Errorf("the first failure: %v, want 1s", got)
+	}
+	if got := l.RequeueAfter("a", conflict); got != 0 {
+		t.Errorf("a class that is given up is requeued after %v", got)
+	}
+}
+
+// The case of kubernetes#132805: while a quota is used up, every pod that ends wakes its
+// ReplicaSet, which fails to create another one. Once the quota has room, the ReplicaSet
+// of client-go's limiter still waits for minutes.
+func TestReplicaSetUnderAQuota(t *testing.T) {
+	const (
+		initial, most = 5 * time.Millisecond, 1000 * time.Second
+		events        = 18
+		room          = 20 * time.Second // when the quota has room again
+	)
+	recovery := func(limiter clientworkqueue.TypedRateLimiter[string]) time.Duration {
+		started := time.Now()
+		queue := clientworkqueue.NewTypedRateLimitingQueue(limiter)
+		defer queue.ShutDown()
+		go func() {
+			for range events {
+				queue.Add("default/web") // a pod has ended
+				time.Sleep(50 * time.Millisecond)
+			}
+		}()
+		for {
+			item, _ := queue.Get()
+			now := time.Since(started)
+			if now >= room {
+				queue.Forget(item)
+				queue.Done(item)
+				return now - room
+			}
+			queue.AddRateLimited(item) // exceeded quota
+			queue.Done(item)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		upstream := recovery(clientworkqueue.NewTypedItemExponentialFailureRateLimiter[string](initial, most))
+		if upstream < 5*time.Minute {
+			t.Errorf("with client-go's limiter the ReplicaSet recovers after %v; the difference is gone", upstream)
+		}
+		restarter, err := backoff.NewRestarter(
+			backoff.ExitPolicy{Delay: &backoff.Policy{Initial: initial, Max: most}}, backoff.RestarterOptions[string]{},
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		limiter, err := NewLimiter(restarter, LimiterOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// No delay is longer than the time for which creations have failed.
+		if ours := recovery(limiter); ours > room {
+			t.Errorf("the ReplicaSet recovers after %v, want at most %v", ours, room)
+		}
+	})
+}
+
 // TestFailuresAreCountedOnce drives a Limiter in all ways of client-go and
 // controller-runtime, mixed, and counts failures separately.
 func TestFailuresAreCountedOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		clock := clocktesting.NewFakePassiveClock(begin)
-		all := limiters(t, clock)
-		kind := rapid.SampledFrom([]string{"restarter", "tracker"}).Draw(t, "kind")
-		l := all[kind]
+		countAll := rapid.Bool().Draw(t, "CountAll")
+		all := limiters(t, clock, LimiterOptions{CountAll: countAll})
+		l := all[rapid.SampledFrom([]string{"restarter", "tracker"}).Draw(t, "kind")]
 		items := rapid.SampledFrom([]string{"a", "b"})
-		failures := map[string]int{}
-		delayAfter := func(item string) time.Duration { return curve.Delay(failures[item]) }
+		failures, due := map[string]int{}, map[string]time.Time{}
 		expect := func(what string, got, want time.Duration) {
 			if got != want {
 				t.Fatalf("%s: %v, want %v", what, got, want)
 			}
 		}
-		fails := func(item string) time.Duration {
+		// delayAfter counts a failure of item, unless its delay runs.
+		delayAfter := func(item string) time.Duration {
+			now := clock.Now()
+			if left := due[item].Sub(now); !countAll && left > 0 {
+				return left
+			}
 			failures[item]++
+			delay := curve.Delay(failures[item])
+			due[item] = now.Add(delay)
+			return delay
+		}
+		fails := func(item string) time.Duration {
 			err := rapid.SampledFrom([]error{errDisk, busy, conflict}).Draw(t, "error")
 			after := l.RequeueAfter(item, err)
 			expect("after a failure", after, delayAfter(item))
 			return after
 		}
+		succeeds := func(item string) { failures[item], due[item] = 0, time.Time{} }
 		t.Repeat(map[string]func(*rapid.T){
 			"controller-runtime, Result.RequeueAfter": func(t *rapid.T) {
 				item := items.Draw(t, "item")
@@ -249,22 +468,22 @@ func TestFailuresAreCountedOnce(t *testing.T) {
 			"client-go, AddAfter": func(t *rapid.T) { fails(items.Draw(t, "item")) },
 			"success": func(t *rapid.T) {
 				item := items.Draw(t, "item")
-				failures[item] = 0
+				succeeds(item)
 				expect("after a success", l.RequeueAfter(item, nil), 0)
 				l.Forget(item)
 			},
 			"terminal": func(t *rapid.T) {
 				item := items.Draw(t, "item")
-				failures[item] = 0
+				succeeds(item)
 				expect("after a terminal error", l.RequeueAfter(item, invalid), 0)
 			},
 			"client-go, without outcomes": func(t *rapid.T) {
 				// Another item belongs to a queue whose worker reports no outcomes.
-				failures["c"]++
-				expect("the queue", l.When("c"), delayAfter("c"))
+				got := l.When("c")
+				expect("the queue", got, delayAfter("c"))
 				if rapid.Bool().Draw(t, "succeeds") {
 					l.Forget("c")
-					failures["c"] = 0
+					succeeds("c")
 				}
 			},
 			"time": func(t *rapid.T) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"syscall"
@@ -23,7 +24,7 @@ import (
 func TestServerTakesTheManifests(t *testing.T) {
 	env := testenv.ForTest(t)
 	apply := newApplier(t, env.Config())
-	for _, d := range append(manifests(t, "manifests/*.yaml"), manifests(t, "example-job.yaml")...) {
+	for _, d := range append(manifests(t), objectsOf(t, "example-job.yaml")...) {
 		apply.apply(t, d, metav1.DryRunAll)
 		if _, ok := d.object.(*corev1.Namespace); ok {
 			apply.apply(t, d) // the others are in it
@@ -43,9 +44,9 @@ func start(t *testing.T, env *testenv.Environment, args ...string) *served {
 	t.Helper()
 	p := &served{address: freeAddress(t), metrics: freeAddress(t)}
 	p.program = startProgram(t, append([]string{
-		"-listen", p.address, "-metrics-listen", p.metrics,
-		"-kubeconfig", accountKubeconfig(t, env), "-log-format", "json", "-metrics-auth=false",
-		"-leader-elect-lease-duration", "15s", "-leader-elect-renew-deadline", "10s", "-leader-elect-retry-period", "1s",
+		"--health-probe-bind-address", p.address, "--metrics-bind-address", p.metrics,
+		"--kubeconfig", accountKubeconfig(t, env), "--metrics-secure=false",
+		"--leader-elect", "--leader-elect-resource-namespace=restart-system", "--leader-elect-retry-period=1s",
 	}, args...)...)
 	return p
 }
@@ -53,11 +54,12 @@ func start(t *testing.T, env *testenv.Environment, args ...string) *served {
 // freeAddress returns an unused address.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	listener, address := listen(t)
-	if err := listener.Close(); err != nil {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
 		t.Fatal(err)
 	}
-	return address
+	defer listener.Close()
+	return listener.Addr().String()
 }
 
 // get requests a path of the program. It returns 0 without an answer.
@@ -86,12 +88,12 @@ func TestReplicasTakeTurns(t *testing.T) {
 		return testenv.Outcome{}
 	})
 
-	example := only[*batchv1.Job](t, manifests(t, "example-job.yaml"))
+	example := only[*batchv1.Job](t, objectsOf(t, "example-job.yaml"))
 	runs := func(name string) {
 		t.Helper()
 		job := example.DeepCopy()
 		job.Name, job.Namespace = name, namespace
-		job.Annotations[jobcontroller.AnnotationBaseDelay] = "100ms"
+		job.Annotations[jobcontroller.AnnotationBaseDelay] = "1s"
 		if _, err := client.BatchV1().Jobs(namespace).Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +108,7 @@ func TestReplicasTakeTurns(t *testing.T) {
 	runs("first")
 	eventually(t, "the Job is counted", func() bool {
 		_, text := leader.get("/metrics")
-		return strings.Contains(text, `job_controller_jobs_finished_total{completion_mode="Indexed",reason="CompletionsReached",result="succeeded"} 1`)
+		return strings.Contains(text, `restart_job_finished_total{completion_mode="Indexed",reason="CompletionsReached",result="succeeded"} 1`)
 	})
 
 	standby = start(t, env)
@@ -117,7 +119,7 @@ func TestReplicasTakeTurns(t *testing.T) {
 	if err := leader.command.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if code := leader.exits(); code != exitOK || !strings.Contains(leader.String(), "gave up the Lease") {
+	if code := leader.exits(); code != exitOK {
 		t.Errorf("the first exits with %d", code)
 	}
 	eventually(t, "the second leads", standby.leads)
@@ -144,8 +146,8 @@ func TestReplicasTakeTurns(t *testing.T) {
 		_, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{})
 		return err == nil
 	})
-	if code := third.exits(); code != exitLost {
-		t.Errorf("without the Lease it exits with %d, want %d", code, exitLost)
+	if code := third.exits(); code != exitFailed || !strings.Contains(third.String(), "leader election lost") {
+		t.Errorf("without the Lease it exits with %d, want %d", code, exitFailed)
 	}
 
 	// No request was forbidden, and each line of the logs is an object.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -16,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -91,9 +90,10 @@ func clusterWithRights(t *testing.T) (env *testenv.Environment, client kubernete
 	t.Helper()
 	env = testenv.StartForTest(t, testenv.Options{Flags: []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"}})
 	apply := newApplier(t, env.Config())
-	for _, d := range manifests(t, "manifests/*.yaml") {
+	for _, d := range manifests(t) {
 		switch d.object.(type) {
-		case *corev1.Namespace, *corev1.ServiceAccount, *rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding, *rbacv1.Role, *rbacv1.RoleBinding, *flowcontrolv1.FlowSchema:
+		case *corev1.Namespace, *corev1.ServiceAccount, *rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding, *rbacv1.Role, *rbacv1.RoleBinding,
+			*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
 			apply.apply(t, d)
 		}
 	}
@@ -210,40 +210,29 @@ func TestOccupiedAddressIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	config := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(config, []byte("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var errs bytes.Buffer
-	if code := run(context.Background(), []string{"-kubeconfig", config, "-metrics-listen=", "-listen", listener.Addr().String()}, io.Discard, &errs); code != exitFailed || !strings.Contains(errs.String(), "-listen") {
-		t.Errorf("exits with %d: %s", code, errs.String())
-	}
-	errs.Reset()
-	if code := run(context.Background(), []string{"-kubeconfig", config, "-listen=", "-metrics-listen", listener.Addr().String()}, io.Discard, &errs); code != exitFailed || !strings.Contains(errs.String(), "-metrics-listen") {
-		t.Errorf("exits with %d: %s", code, errs.String())
+	address := listener.Addr().String()
+	for _, flag := range []string{"--health-probe-bind-address", "--pprof-bind-address", "--metrics-bind-address"} {
+		args := []string{"--kubeconfig", unreachable(t), "--health-probe-bind-address=0", "--metrics-secure=false"}
+		p := startProgram(t, append(args, flag, address)...)
+		if code := p.exits(); code != exitFailed || !strings.Contains(p.String(), address) {
+			t.Errorf("%s: exits with %d: %s", flag, code, p)
+		}
 	}
 }
 
-// The log has client-go's feature gates only from level 1.
-func TestFeatureGatesAreLoggedIfAsked(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(file, []byte("clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"), 0o600); err != nil {
+// On a signal the program ends, also without an answer of the API server.
+func TestSignalEndsTheProgram(t *testing.T) {
+	p := startProgram(t, "--kubeconfig", unreachable(t), "--health-probe-bind-address=0")
+	eventually(t, "it runs", func() bool { return strings.Contains(p.String(), "waiting for Jobs and pods") })
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	programs := map[string]*program{}
-	for _, verbosity := range []string{"0", "1"} {
-		programs[verbosity] = startProgram(t, "-kubeconfig", file, "-listen=", "-metrics-listen=", "-leader-elect=false", "-v", verbosity)
+	if code := p.exits(); code != exitOK {
+		t.Errorf("exits with %d", code)
 	}
-	for _, p := range programs {
-		eventually(t, "it runs", func() bool { return strings.Contains(p.String(), "waiting for Jobs and pods") })
-		if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for verbosity, p := range programs {
-		p.exits()
-		if is := strings.Contains(p.String(), "Feature gate"); is != (verbosity == "1") {
-			t.Errorf("-v %s: %v\n%s", verbosity, is, p)
+	for line := range strings.Lines(p.String()) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("not JSON: %s", line)
 		}
 	}
 }

@@ -9,54 +9,40 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
-	"time"
 
 	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
 // The exit codes.
 const (
 	exitOK     = 0
-	exitFailed = 1
+	exitFailed = 1 // also if the Lease was lost
 	exitUsage  = 2
-	exitLost   = 3
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	// A second signal ends the program at once.
+	os.Exit(run(ctrl.SetupSignalHandler(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run runs the program until ctx is done and returns the exit code.
+// run runs the program until ctx is done and returns the exit code. After an error the
+// process must end at once, because the Lease may be lost while requests are under way.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp), errors.Is(err, errVersion):
 		return exitOK
 	case err != nil:
-		fmt.Fprintf(stderr, "restart-job-controller: %v\nTry restart-job-controller -h.\n", err)
+		fmt.Fprintf(stderr, "restart-job-controller: %v\nTry restart-job-controller --help.\n", err)
 		return exitUsage
 	}
-	logger := newLogger(stderr, o.logFormat, o.verbosity)
-	ctx = klog.NewContext(ctx, logger)
-	said := make(chan struct{})
-	unsaid := context.AfterFunc(ctx, func() { // an unresponsive API server can delay the end
-		defer close(said)
-		logger.Info("finishing pending requests; a second signal ends the program at once")
-	})
-	defer func() {
-		if !unsaid() {
-			<-said
-		}
-	}()
-	switch err := control(ctx, o); {
-	case errors.Is(err, errLeaseLost):
-		logger.Error(err, "ended")
-		return exitLost
-	case err != nil:
+	logger := zap.New(zap.UseFlagOptions(&o.zap), zap.WriteTo(stderr))
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger) // client-go's
+	if err := control(ctx, o); err != nil {
 		logger.Error(err, "ended")
 		return exitFailed
 	}
@@ -64,24 +50,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// control runs Jobs, while this process leads, until ctx is done. After errLeaseLost
-// the process must end at once, because requests may still be under way.
-func control(ctx context.Context, o *options) (err error) {
-	c, err := connect(o)
+// control runs Jobs, while this process leads, until ctx is done.
+func control(ctx context.Context, o *options) error {
+	cluster, err := config.GetConfigWithContext(o.context)
+	if err != nil {
+		return fmt.Errorf("configuration of the cluster: %w", err)
+	}
+	manager, err := newManager(cluster, o)
 	if err != nil {
 		return err
 	}
-	r := newReplica(c, o)
-	s := servers{ctx: ctx}
-	defer func() {
-		patience := 5 * time.Second
-		if errors.Is(err, errLeaseLost) {
-			patience = 0
-		}
-		s.stop(patience)
-	}()
-	if err := r.serve(&s); err != nil {
-		return err
-	}
-	return r.run(ctx)
+	return manager.Start(ctx)
 }

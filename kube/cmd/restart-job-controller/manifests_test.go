@@ -13,19 +13,19 @@ import (
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/restartkit/restart/kube/convert"
 	"github.com/restartkit/restart/kube/jobcontroller"
@@ -38,38 +38,49 @@ type document struct {
 	object runtime.Object
 }
 
-// manifests returns the objects of the files, in the order in which kubectl applies
-// them. An unknown field is an error.
-func manifests(t testing.TB, pattern string) []document {
+// manifests returns the objects of the base, in the order of its kustomization.yaml.
+func manifests(t testing.TB) (all []document) {
 	t.Helper()
-	files, err := filepath.Glob(pattern)
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%s: no files: %v", pattern, err)
+	text, err := os.ReadFile("config/kustomization.yaml")
+	if err != nil {
+		t.Fatal(err)
 	}
-	decoder := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
-	var all []document
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
-		for {
-			text, err := documents.Read()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
-			object, _, err := decoder.Decode(text, nil, nil)
-			if err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
-			all = append(all, document{file, text, object})
-		}
+	var base struct {
+		Resources []string `json:"resources"`
+	}
+	if err := sigsyaml.Unmarshal(text, &base); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range base.Resources {
+		all = append(all, objectsOf(t, filepath.Join("config", file))...)
 	}
 	return all
+}
+
+// objectsOf returns the objects of a file. An unknown field is an error.
+func objectsOf(t testing.TB, file string) []document {
+	t.Helper()
+	decoder := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []document
+	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	for {
+		text, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		object, _, err := decoder.Decode(text, nil, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		all = append(all, document{file, text, object})
+	}
 }
 
 // only returns the single object of this type.
@@ -104,7 +115,7 @@ func named[T interface {
 
 // References between the manifests are valid.
 func TestManifestsFitTogether(t *testing.T) {
-	all := manifests(t, "manifests/*.yaml")
+	all := manifests(t)
 	namespace := only[*corev1.Namespace](t, all).Name
 	account := only[*corev1.ServiceAccount](t, all)
 	deployment := only[*appsv1.Deployment](t, all)
@@ -126,12 +137,6 @@ func TestManifestsFitTogether(t *testing.T) {
 	if !reflect.DeepEqual(binding.Subjects, subjects) || !reflect.DeepEqual(clusterBinding.Subjects, subjects) || !reflect.DeepEqual(delegator.Subjects, subjects) {
 		t.Errorf("bound to %v, %v and %v, want %v", binding.Subjects, clusterBinding.Subjects, delegator.Subjects, subjects)
 	}
-	for _, name := range []string{"restart-job-controller", "restart-job-controller-lease"} {
-		of := named[*flowcontrolv1.FlowSchema](t, all, name).Spec.Rules[0].Subjects[0].ServiceAccount
-		if of.Name != account.Name || of.Namespace != namespace {
-			t.Errorf("FlowSchema %s is about %v", name, of)
-		}
-	}
 	if binding.RoleRef.Name != role.Name || binding.RoleRef.Kind != "Role" || clusterBinding.RoleRef.Name != clusterRole.Name || clusterBinding.RoleRef.Kind != "ClusterRole" {
 		t.Errorf("the bindings are of %v and %v", binding.RoleRef, clusterBinding.RoleRef)
 	}
@@ -140,8 +145,8 @@ func TestManifestsFitTogether(t *testing.T) {
 	if pod.Spec.ServiceAccountName != account.Name {
 		t.Errorf("the pods' account is %q, want %q", pod.Spec.ServiceAccountName, account.Name)
 	}
-	if class := only[*schedulingv1.PriorityClass](t, all).Name; pod.Spec.PriorityClassName != class {
-		t.Errorf("the pods' priority class is %q, want %q", pod.Spec.PriorityClassName, class)
+	if grace := pod.Spec.TerminationGracePeriodSeconds; grace == nil || *grace <= 25 {
+		t.Error("the pods have no time to finish their requests")
 	}
 	if *deployment.Spec.Replicas != 2 {
 		t.Errorf("%d replicas, want 2", *deployment.Spec.Replicas)
@@ -162,11 +167,18 @@ func TestManifestsFitTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if port := container.Ports[0]; o.listen != ":8080" || port.ContainerPort != 8080 || container.LivenessProbe.HTTPGet.Port.StrVal != port.Name || container.ReadinessProbe.HTTPGet.Port.StrVal != port.Name {
-		t.Errorf("it listens at %s, the port is %v", o.listen, port)
+	if port := container.Ports[0]; o.probeAddress != ":8081" || port.ContainerPort != 8081 || container.LivenessProbe.HTTPGet.Port.StrVal != port.Name || container.ReadinessProbe.HTTPGet.Port.StrVal != port.Name {
+		t.Errorf("it listens at %s, the port is %v", o.probeAddress, port)
 	}
-	if port := container.Ports[1]; o.metricsListen != ":8443" || !o.metricsAuth || port.ContainerPort != 8443 || service.Spec.Ports[0].TargetPort.StrVal != port.Name {
-		t.Errorf("it listens at %s for Prometheus, the port is %v", o.metricsListen, port)
+	if port := container.Ports[1]; o.metricsAddress != ":8443" || !o.metricsSecure || port.ContainerPort != 8443 || service.Spec.Ports[0].TargetPort.StrVal != port.Name {
+		t.Errorf("it listens at %s for Prometheus, the port is %v", o.metricsAddress, port)
+	}
+	if !o.elect {
+		t.Error("two replicas run without a Lease")
+	}
+	policy, policyBinding := only[*admissionregistrationv1.ValidatingAdmissionPolicy](t, all), only[*admissionregistrationv1.ValidatingAdmissionPolicyBinding](t, all)
+	if policyBinding.Spec.PolicyName != policy.Name {
+		t.Errorf("the binding is of policy %s", policyBinding.Spec.PolicyName)
 	}
 	if names := role.Rules[1].ResourceNames; len(names) != 1 || names[0] != o.leaseName {
 		t.Errorf("it may use the Leases %v, and uses %s", names, o.leaseName)
@@ -176,7 +188,7 @@ func TestManifestsFitTogether(t *testing.T) {
 // This controller runs the example Job, with valid settings, and Kubernetes' own does
 // not.
 func TestExampleJobIsOurs(t *testing.T) {
-	job := only[*batchv1.Job](t, manifests(t, "example-job.yaml"))
+	job := only[*batchv1.Job](t, objectsOf(t, "example-job.yaml"))
 	if *job.Spec.ManagedBy != jobcontroller.DefaultManagedBy {
 		t.Errorf("managed by %s", *job.Spec.ManagedBy)
 	}

@@ -35,8 +35,8 @@ func TestSizing(t *testing.T) {
 			env, client := clusterWithRights(t)
 			namespace := env.Namespace(t)
 			runPods(t, env, namespace, func(*corev1.Pod) testenv.Outcome { return testenv.Outcome{Forever: true} })
-			p := start(t, env, "-kube-api-qps", "0", "-leader-elect=false")
-			eventually(t, "it runs Jobs", p.leads)
+			p := start(t, env, "--kube-api-qps=0", "--leader-elect=false")
+			eventually(t, "it runs Jobs", func() bool { return strings.Contains(p.String(), "running Jobs") })
 			t.Logf("without Jobs: %s", p.memory(t))
 			for i := range jobs {
 				job := &batchv1.Job{

@@ -140,7 +140,7 @@ func (s *story) createJob(spec *batchv1.JobSpec) {
 // runs no two at once.
 func (s *story) startController(env *testenv.Environment) *program {
 	s.Helper()
-	return startProgram(s.T, "-kubeconfig", accountKubeconfig(s.T, env), "-leader-elect=false", "-listen=", "-metrics-listen=")
+	return startProgram(s.T, "--kubeconfig", accountKubeconfig(s.T, env), "--health-probe-bind-address=0")
 }
 
 func (s *story) job() *batchv1.Job {

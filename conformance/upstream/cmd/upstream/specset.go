@@ -55,7 +55,7 @@ var jobSpecs = specSet{
 	program: program{
 		folder: "../../kube/cmd/restart-job-controller",
 		args: func(env *testenv.Environment) []string {
-			return []string{"-kubeconfig=" + env.Kubeconfig(), "-take-over", "-listen=", "-metrics-listen="}
+			return []string{"--kubeconfig=" + env.Kubeconfig(), "--take-over", "--health-probe-bind-address=0"}
 		},
 	},
 }

@@ -23,17 +23,32 @@ func newOurs(client clientset.Interface, pods coreinformers.PodInformer, jobs ba
 		BaseDelay: DefaultJobPodFailureBackOff, MaxDelay: MaxJobPodFailureBackOff,
 		MaxPerPass: MaxPodCreateDeletePerSync,
 		Workers:    1,
-		Metrics: &jobcontroller.Metrics{
-			SyncDuration:    metrics.JobSyncDurationSeconds.HistogramVec,
-			Syncs:           metrics.JobSyncNum.CounterVec,
-			JobsFinished:    metrics.JobFinishedNum.CounterVec,
-			PodsFinished:    metrics.JobPodsFinished.CounterVec,
-			IndexesFinished: metrics.JobFinishedIndexesTotal.CounterVec,
-			PodsCreated:     metrics.JobPodsCreationTotal.CounterVec,
-			FailuresHandled: metrics.PodFailuresHandledByFailurePolicy.CounterVec,
-			TrackedEnds:     metrics.TerminatedPodsTrackingFinalizerTotal.CounterVec,
-			JobsOfOthers:    metrics.JobByExternalControllerTotal.CounterVec,
-		},
+		Metrics: jobcontroller.NewMetrics(jobcontroller.MetricsOptions{Observe: observe}),
 	})
 	return &Controller{ours: c}, err
+}
+
+// observe keeps our counts under the names of Kubernetes' controller, where its tests read
+// them.
+func observe(name string, value float64, labels ...string) {
+	switch name {
+	case "sync_duration_seconds":
+		metrics.JobSyncDurationSeconds.WithLabelValues(labels...).Observe(value)
+	case "syncs_total":
+		metrics.JobSyncNum.WithLabelValues(labels...).Add(value)
+	case "finished_total":
+		metrics.JobFinishedNum.WithLabelValues(labels...).Add(value)
+	case "pods_finished_total":
+		metrics.JobPodsFinished.WithLabelValues(labels...).Add(value)
+	case "finished_indexes_total":
+		metrics.JobFinishedIndexesTotal.WithLabelValues(labels...).Add(value)
+	case "pods_creation_total":
+		metrics.JobPodsCreationTotal.WithLabelValues(labels...).Add(value)
+	case "pod_failures_handled_by_failure_policy_total":
+		metrics.PodFailuresHandledByFailurePolicy.WithLabelValues(labels...).Add(value)
+	case "terminated_pods_tracking_finalizer_total":
+		metrics.TerminatedPodsTrackingFinalizerTotal.WithLabelValues(labels...).Add(value)
+	case "by_external_controller_total":
+		metrics.JobByExternalControllerTotal.WithLabelValues(labels...).Add(value)
+	}
 }

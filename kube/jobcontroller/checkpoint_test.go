@@ -48,11 +48,11 @@ func TestMemoryComesBackFromItsAnnotation(t *testing.T) {
 	whole, cut := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawMemory(t, rapid.SampledFrom([]int{3, 2000}).Draw(t, "most"))
-		text, err := encodeMemory(m, maxMemory, allHeld)
-		if err != nil || len(text) > maxMemory {
+		text, err := encodeState(m, maxState, allHeld)
+		if err != nil || len(text) > maxState {
 			t.Fatalf("%d bytes, %v", len(text), err)
 		}
-		got, _, err := decodeMemory(text, "job")
+		got, _, err := decodeState(text, "job")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestMemoryComesBackFromItsAnnotation(t *testing.T) {
 		if got.Failures != m.Failures || !got.LastFailure.Equal(m.LastFailure) || got.Written != m.Written || !slices.Equal(got.Handled, m.Handled) || !maps.EqualFunc(got.Ahead, m.Ahead, time.Time.Equal) {
 			t.Fatalf("%+v came back as %+v", m, got)
 		}
-		if again, _ := encodeMemory(got, maxMemory, allHeld); again != text {
+		if again, _ := encodeState(got, maxState, allHeld); again != text {
 			t.Fatalf("%s was read and written as %s", text, again)
 		}
 	})
@@ -82,23 +82,23 @@ func TestMemoryComesBackFromItsAnnotation(t *testing.T) {
 }
 
 func TestMemoryOfAnotherJobIsNotRead(t *testing.T) {
-	text, err := encodeMemory(jobpolicy.State{Job: "job", Failures: 3}, maxMemory, allHeld)
+	text, err := encodeState(jobpolicy.State{Job: "job", Failures: 3}, maxState, allHeld)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, there, err := decodeMemory(text, "job"); err != nil || !there || m.Failures != 3 {
+	if m, there, err := decodeState(text, "job"); err != nil || !there || m.Failures != 3 {
 		t.Errorf("%+v, %v", m, err)
 	}
 	for _, other := range []string{text, "", `{"failures":3}`} {
-		if m, there, err := decodeMemory(other, "other"); err != nil || there || m.Failures != 0 || m.Job != "other" {
+		if m, there, err := decodeState(other, "other"); err != nil || there || m.Failures != 0 || m.Job != "other" {
 			t.Errorf("%q: %+v, %v", other, m, err)
 		}
 	}
 }
 
 func TestMemoryKeepsReleasedPodsWhileTheyAreShownWithTheirFinalizer(t *testing.T) {
-	text, err := encodeMemory(jobpolicy.State{Job: "job", Released: []string{"a", "b"}}, maxMemory, func(uid string) bool { return uid == "b" })
-	if m, _, readErr := decodeMemory(text, "job"); err != nil || readErr != nil || !slices.Equal(m.Released, []string{"b"}) {
+	text, err := encodeState(jobpolicy.State{Job: "job", Released: []string{"a", "b"}}, maxState, func(uid string) bool { return uid == "b" })
+	if m, _, readErr := decodeState(text, "job"); err != nil || readErr != nil || !slices.Equal(m.Released, []string{"b"}) {
 		t.Errorf("%s: %v, %v", text, err, readErr)
 	}
 }
@@ -107,9 +107,9 @@ func FuzzDecodeMemory(f *testing.F) {
 	f.Add(`{"job":"job","written":{"succeeded":1},"ahead":{"a":"2030-01-01T00:00:00Z"},"handled":["a"]}`)
 	f.Add(`{"job":"job","failures":-1}`)
 	f.Add(`[`)
-	f.Add(strings.Repeat("x", maxMemory+1))
+	f.Add(strings.Repeat("x", maxState+1))
 	f.Fuzz(func(t *testing.T, text string) {
-		m, there, err := decodeMemory(text, "job")
+		m, there, err := decodeState(text, "job")
 		if err != nil && (there || m.Failures != 0 || m.Handled != nil) {
 			t.Errorf("an error and a memory: %+v, %v", m, err)
 		}
@@ -126,12 +126,12 @@ func TestRoomForMemory(t *testing.T) {
 		annotations map[string]string
 		want        int
 	}{
-		{nil, maxMemory},
-		{map[string]string{AnnotationMemory: strings.Repeat("x", total)}, maxMemory},
+		{nil, maxState},
+		{map[string]string{AnnotationMemory: strings.Repeat("x", total)}, maxState},
 		{map[string]string{"name": strings.Repeat("x", total-len(AnnotationMemory)-4-100)}, 100},
 		{map[string]string{"name": strings.Repeat("x", total)}, -4 - len(AnnotationMemory)},
 	} {
-		if got := roomForMemory(test.annotations); got != test.want {
+		if got := roomForState(test.annotations); got != test.want {
 			t.Errorf("%v: %d, want %d", slices.Collect(maps.Keys(test.annotations)), got, test.want)
 		}
 	}

@@ -9,13 +9,13 @@ import (
 // A deletion without an answer keeps its first time, until there is an answer.
 func TestUnansweredDeletionsKeepTheirFirstTime(t *testing.T) {
 	lost := errors.New("connection reset")
-	var u unsure
+	var u unacknowledged
 	if u.isOver("a", lost, t0) {
 		t.Error("over before it was sent")
 	}
-	u.noteUnanswered("a", t0)
-	u.noteUnanswered("a", t0.Add(time.Minute))
-	u.noteUnanswered("b", t0.Add(time.Minute))
+	u.deletionUnanswered("a", t0)
+	u.deletionUnanswered("a", t0.Add(time.Minute))
+	u.deletionUnanswered("b", t0.Add(time.Minute))
 	for _, test := range []struct {
 		uid   string
 		err   error
@@ -34,7 +34,7 @@ func TestUnansweredDeletionsKeepTheirFirstTime(t *testing.T) {
 			t.Errorf("%s after %v, %v: %v", test.uid, test.after, test.err, got)
 		}
 	}
-	u.noteAnswered("a")
+	u.deletionAnswered("a")
 	if u.isOver("a", lost, t0.Add(expectationsEnd)) {
 		t.Error("over, although it had an answer")
 	}

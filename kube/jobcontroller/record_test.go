@@ -32,17 +32,17 @@ func TestWritesOfAnotherControllerAreNoticed(t *testing.T) {
 		{"the memory is removed, and the status", func(j *batchv1.Job) { delete(j.Annotations, AnnotationMemory); j.Status.Active = 3 }, true},
 	} {
 		for _, before := range []bool{false, true} {
-			s := &jobState{}
-			s.recall(base, "10", klog.Background())
-			if s.outrun {
+			s := &jobRecord{}
+			s.restore(base, "10", klog.Background())
+			if s.overtaken {
 				t.Fatal("the informer of pods has reached the Job")
 			}
-			s.outrun = before
+			s.overtaken = before
 			job := base.DeepCopy()
 			job.ResourceVersion = "11"
 			test.change(job)
-			if s.recall(job, "11", klog.Background()); s.outrun != (before || test.want) {
-				t.Errorf("%s, before %v: %v", test.name, before, s.outrun)
+			if s.restore(job, "11", klog.Background()); s.overtaken != (before || test.want) {
+				t.Errorf("%s, before %v: %v", test.name, before, s.overtaken)
 			}
 		}
 	}
@@ -52,25 +52,25 @@ func TestWritesOfAnotherControllerAreNoticed(t *testing.T) {
 func TestOldJobsAreNotRecalled(t *testing.T) {
 	base := newJob("a", func(j *batchv1.Job) { j.UID, j.ResourceVersion = "job", "10" })
 	base.Annotations = map[string]string{AnnotationMemory: memoryText(t, base, 2, time.Unix(0, 0))}
-	s := &jobState{}
-	s.recall(base, "10", klog.Background())
+	s := &jobRecord{}
+	s.restore(base, "10", klog.Background())
 	for _, version := range []string{"10", "9"} {
 		job := base.DeepCopy()
 		job.ResourceVersion, job.Status.Active = version, 1
 		job.Annotations[AnnotationMemory] = memoryText(t, job, 1, time.Unix(0, 0))
-		if s.recall(job, "10", klog.Background()); s.outrun || s.memory.Failures != 2 || s.noted.version != "10" {
-			t.Errorf("version %s: outrun %v, %+v", version, s.outrun, s.memory)
+		if s.restore(job, "10", klog.Background()); s.overtaken || s.state.Failures != 2 || s.checkpoint.version != "10" {
+			t.Errorf("version %s: overtaken %v, %+v", version, s.overtaken, s.state)
 		}
 	}
 }
 
 // Mistakes are reported when they change, not with every pass.
 func TestMistakesAreReportedOnce(t *testing.T) {
-	var s jobState
+	var s jobRecord
 	var first, second field.Errors
 	first.Add(field.Invalid, "a", 1, "must be 2")
 	second.Add(field.Invalid, "a", 3, "must be 2")
-	got := fmt.Sprint(len(s.unreported(first)), len(s.unreported(first)), len(s.unreported(second)), len(s.unreported(nil)), len(s.unreported(second)))
+	got := fmt.Sprint(len(s.unannounced(first)), len(s.unannounced(first)), len(s.unannounced(second)), len(s.unannounced(nil)), len(s.unannounced(second)))
 	if got != "1 0 1 0 1" {
 		t.Errorf("reported: %s", got)
 	}
@@ -81,7 +81,7 @@ func TestNewestJobIsTheLatestKnown(t *testing.T) {
 	job := func(version string) *batchv1.Job {
 		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version}}
 	}
-	var s jobState
+	var s jobRecord
 	for i, step := range []struct {
 		learned, cached string
 		want            string
@@ -96,29 +96,29 @@ func TestNewestJobIsTheLatestKnown(t *testing.T) {
 		{"", "9", "9", false},
 	} {
 		if step.learned != "" {
-			s.learn(job(step.learned))
+			s.wroteAt(job(step.learned))
 		}
-		if got := s.newest(job(step.cached)).ResourceVersion; got != step.want || (s.latest != nil) != step.known {
-			t.Errorf("step %d: %s, latest %v", i, got, s.latest)
+		if got := s.newest(job(step.cached)).ResourceVersion; got != step.want || (s.written != nil) != step.known {
+			t.Errorf("step %d: %s, written %v", i, got, s.written)
 		}
 	}
 }
 
-// States belong to one Job, not to its name.
-func TestStatesBelongToOneJob(t *testing.T) {
-	var s states
+// Records belong to one Job, not to its name.
+func TestRecordsBelongToOneJob(t *testing.T) {
+	var s records
 	first := s.of("ns/a", "1")
 	if s.of("ns/a", "1") != first || s.len() != 1 {
-		t.Error("the same Job has another state")
+		t.Error("the same Job has another record")
 	}
 	if other := s.of("ns/a", "2"); other == first || other.uid != "2" || s.len() != 1 {
-		t.Error("another Job of that name has the same state")
+		t.Error("another Job of that name has the same record")
 	}
 	s.forget("ns/b")
 	if s.len() != 1 {
-		t.Error("an unknown Job's state was dropped")
+		t.Error("an unknown Job's record was dropped")
 	}
 	if s.forget("ns/a"); s.len() != 0 {
-		t.Error("the state is left")
+		t.Error("the record is left")
 	}
 }

@@ -42,12 +42,12 @@ func TestHiddenPodsAreSettled(t *testing.T) {
 		{"another pod of that name", testPod("b", 9), "10", "9", true},
 		{"another pod of that name, and the store is past it", testPod("b", 11), "10", "11", false},
 	} {
-		var h hidden
-		if h.has("a") || h.names() != nil {
+		var h finalizerExpectations
+		if h.has("a") || h.uids() != nil {
 			t.Fatal("hidden at first")
 		}
-		h.hide("a", "pod", test.version)
-		if !h.has("a") || len(h.names()) != 1 {
+		h.expect("a", "pod", test.version)
+		if !h.has("a") || len(h.uids()) != 1 {
 			t.Fatal("not hidden")
 		}
 		h.settle("job", test.store, func(string) *corev1.Pod { return test.pod })
@@ -55,8 +55,8 @@ func TestHiddenPodsAreSettled(t *testing.T) {
 			t.Errorf("%s: hidden %v", test.name, h.has("a"))
 		}
 	}
-	h := hidden{"c": {}, "a": {}, "b": {}}
-	if got := fmt.Sprint(h.names()); got != "[a b c]" {
+	h := finalizerExpectations{"c": {}, "a": {}, "b": {}}
+	if got := fmt.Sprint(h.uids()); got != "[a b c]" {
 		t.Errorf("the names: %s", got)
 	}
 }

@@ -99,7 +99,7 @@ func TestDeletionsThatEndInInternalErrorsAreMadeInTheEnd(t *testing.T) {
 		if job := s.job("a"); left != 1 || job.Status.Active != 1 || s.called("POST pods") != 3 {
 			t.Errorf("%d pods are left: %+v", left, job.Status)
 		}
-		if since := c.states.of("ns/a", s.job("a").UID).unsure.since; len(since) != 0 {
+		if since := c.records.of("ns/a", s.job("a").UID).unacknowledged.since; len(since) != 0 {
 			t.Errorf("deletions that had an answer are remembered: %v", since)
 		}
 	})

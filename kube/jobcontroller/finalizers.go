@@ -9,28 +9,28 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// hidden holds the pods of a Job whose tracking finalizer was removed, but which the
-// informer may still show with it or as pods to adopt. Plan is told, so that it does
-// not count their ends again. The zero value hides no pods. It is not safe for
-// concurrent use.
-type hidden map[types.UID]hiddenPod
+// finalizerExpectations holds the pods of a Job whose tracking finalizer was removed, but
+// which the informer may still show with it or as pods to adopt. Plan is told, so that
+// it does not count their ends again. The zero value is empty and ready to use. It is
+// not safe for concurrent use.
+type finalizerExpectations map[types.UID]removedFinalizer
 
-type hiddenPod struct {
+type removedFinalizer struct {
 	name    string
 	version string // without the finalizer, or of a list without the pod; "" if the pod was gone
 }
 
-// hide records that the pod has no finalizer since the given version.
-func (h *hidden) hide(uid types.UID, name, version string) {
-	if *h == nil {
-		*h = make(hidden)
+// expect records that the pod has no finalizer since the given version.
+func (f *finalizerExpectations) expect(uid types.UID, name, version string) {
+	if *f == nil {
+		*f = make(finalizerExpectations)
 	}
-	(*h)[uid] = hiddenPod{name, version}
+	(*f)[uid] = removedFinalizer{name, version}
 }
 
-// has reports whether the pod is hidden.
-func (h hidden) has(uid types.UID) bool {
-	_, is := h[uid]
+// has reports whether the removal of the pod's finalizer is expected to appear.
+func (f finalizerExpectations) has(uid types.UID) bool {
+	_, is := f[uid]
 	return is
 }
 
@@ -40,32 +40,32 @@ func (h hidden) has(uid types.UID) bool {
 // version is unknown, a pod no longer shown is forgotten as well. Call settle before
 // reading the pods to plan on, and read storeVersion, "" if unknown, before calling
 // settle.
-func (h hidden) settle(job types.UID, storeVersion string, shown func(name string) *corev1.Pod) {
-	for uid, p := range h {
+func (f finalizerExpectations) settle(job types.UID, storeVersion string, shown func(name string) *corev1.Pod) {
+	for uid, p := range f {
 		pod := shown(p.name)
 		if pod == nil || pod.UID != uid {
 			if notYet := p.version != "" && storeVersion != "" && !reached(storeVersion, p.version); !notYet {
-				delete(h, uid)
+				delete(f, uid)
 			}
 			continue
 		}
 		if !tracked(pod) && controlledBy(pod, job) || reached(pod.ResourceVersion, p.version) || reached(storeVersion, p.version) {
-			delete(h, uid)
+			delete(f, uid)
 		}
 	}
 }
 
-// names returns the UIDs of the pods in order.
-func (h hidden) names() []string {
-	if len(h) == 0 {
+// uids returns the UIDs of the pods in order.
+func (f finalizerExpectations) uids() []string {
+	if len(f) == 0 {
 		return nil
 	}
-	names := make([]string, 0, len(h))
-	for uid := range h {
-		names = append(names, string(uid))
+	uids := make([]string, 0, len(f))
+	for uid := range f {
+		uids = append(uids, string(uid))
 	}
-	slices.Sort(names)
-	return names
+	slices.Sort(uids)
+	return uids
 }
 
 // tracked reports whether the pod has the tracking finalizer.

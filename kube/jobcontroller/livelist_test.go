@@ -33,8 +33,8 @@ func passOver(t *testing.T, version string, now time.Time, pods ...*corev1.Pod) 
 		t.Fatal(err)
 	}
 	queue := &recordingQueue{}
-	c := &Controller{pods: podStore{indexer}, queue: queue, metrics: NewMetrics(), options: Options{Clock: clocktesting.NewFakeClock(now)}}
-	return &pass{Controller: c, key: "ns/a", state: &jobState{uid: "job"}, job: newJob("a", nil)}, queue
+	c := &Controller{pods: podStore{indexer}, queue: queue, metrics: NewMetrics(MetricsOptions{}), options: Options{Clock: clocktesting.NewFakeClock(now)}}
+	return &pass{Controller: c, key: "ns/a", record: &jobRecord{uid: "job"}, job: newJob("a", nil)}, queue
 }
 
 // A pass waits for the listed pods with a finalizer that the informer lacks.
@@ -63,12 +63,12 @@ func TestPassWaitsForListedPods(t *testing.T) {
 		if p.isBehind(context.Background()) {
 			t.Errorf("%s: behind without a list", test.name)
 		}
-		p.state.listed = &listing{version: "20", at: t0, pods: map[types.UID]listedPod{"a": {"a", "15", test.tracked}}}
+		p.record.live = &liveList{version: "20", at: t0, pods: map[types.UID]livePod{"a": {"a", "15", test.tracked}}}
 		got := p.isBehind(context.Background())
-		if fmt.Sprint(queue.keys) != test.queued || got != (test.queued == behind) || (p.state.listed != nil) != test.kept {
-			t.Errorf("%s: behind %v, queued %v, listed %v", test.name, got, queue.keys, p.state.listed)
+		if fmt.Sprint(queue.keys) != test.queued || got != (test.queued == behind) || (p.record.live != nil) != test.kept {
+			t.Errorf("%s: behind %v, queued %v, listed %v", test.name, got, queue.keys, p.record.live)
 		}
-		if n := counted(t, p.metrics)["job_controller_stale_sync_skips_total  pods"]; (n == 1) != got {
+		if n := counted(t, p.metrics)["restart_job_stale_sync_skips_total  pods"]; (n == 1) != got {
 			t.Errorf("%s: %v passes are counted", test.name, counted(t, p.metrics))
 		}
 	}
@@ -81,16 +81,16 @@ func TestPodsThatTheListLacksAreHidden(t *testing.T) {
 	for _, pod := range pods {
 		pod.Finalizers = []string{batch.JobTrackingFinalizer}
 	}
-	if p.hideGone(pods); p.state.hidden != nil {
-		t.Errorf("without a list: %v", p.state.hidden)
+	if p.record.expectGone(pods); p.record.finalizers != nil {
+		t.Errorf("without a list: %v", p.record.finalizers)
 	}
-	p.state.hidden.hide("hidden", "hidden", "9")
-	p.state.listed = &listing{version: "20", at: t0, pods: map[types.UID]listedPod{"listed": {"listed", "9", true}}}
-	p.hideGone(pods)
-	if got := fmt.Sprint(p.state.hidden.names()); got != "[gone hidden of-the-list]" || p.state.hidden["hidden"].version != "9" || p.state.hidden["gone"] != (hiddenPod{"gone", "20"}) {
-		t.Errorf("hidden: %v", p.state.hidden)
+	p.record.finalizers.expect("hidden", "hidden", "9")
+	p.record.live = &liveList{version: "20", at: t0, pods: map[types.UID]livePod{"listed": {"listed", "9", true}}}
+	p.record.expectGone(pods)
+	if got := fmt.Sprint(p.record.finalizers.uids()); got != "[gone hidden of-the-list]" || p.record.finalizers["hidden"].version != "9" || p.record.finalizers["gone"] != (removedFinalizer{"gone", "20"}) {
+		t.Errorf("hidden: %v", p.record.finalizers)
 	}
-	if got := p.state.expected.deleted; len(got) != 2 || got["gone"] != t0 || got["of-the-list"] != t0 {
+	if got := p.record.expectations.deleted; len(got) != 2 || got["gone"] != t0 || got["of-the-list"] != t0 {
 		t.Errorf("expected to be deleted: %v", got)
 	}
 }
@@ -102,11 +102,11 @@ func TestPassThatCannotListItsPodsFails(t *testing.T) {
 		c := start(t, s, Options{}, r.faults())
 		job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) })).DeepCopy()
 		after(time.Minute)
-		p := &pass{Controller: c.Controller, key: "ns/another", state: &jobState{uid: job.UID}, job: job}
-		p.state.recall(job, "", klog.Background())
-		p.state.outrun = true
-		if err := p.once(context.Background(), job); !apierrors.IsForbidden(err) || !p.state.outrun {
-			t.Errorf("a list that is refused: %v, outrun %v", err, p.state.outrun)
+		p := &pass{Controller: c.Controller, key: "ns/another", record: &jobRecord{uid: job.UID}, job: job}
+		p.record.restore(job, "", klog.Background())
+		p.record.overtaken = true
+		if err := p.once(context.Background(), job); !apierrors.IsForbidden(err) || !p.record.overtaken {
+			t.Errorf("a list that is refused: %v, overtaken %v", err, p.record.overtaken)
 		}
 		job.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}
 		if err := p.catchUp(context.Background()); err == nil || !strings.Contains(err.Error(), "selector") {
@@ -115,7 +115,7 @@ func TestPassThatCannotListItsPodsFails(t *testing.T) {
 		if _, err := c.claim(context.Background(), job, nil); err == nil || !strings.Contains(err.Error(), "selector") {
 			t.Errorf("claiming pods with an invalid selector: %v", err)
 		}
-		p.state.outrun = false
+		p.record.overtaken = false
 		if err := p.once(context.Background(), job); err == nil || !strings.Contains(err.Error(), "selector") {
 			t.Errorf("a pass with an invalid selector: %v", err)
 		}
