@@ -70,9 +70,9 @@ and how often? It decides as Kubernetes does.
 
 Try first, with any Job, CronJob, Pod or Deployment:
   restart check manifest.yaml`,
-		RunE:               func(c *cobra.Command, _ []string) error { return c.Help() },
-		SilenceErrors:      true,
-		SilenceUsage:       true,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(flagError)
