@@ -2,6 +2,7 @@ package check
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/internal/quote"
 	"github.com/restartkit/restart/kube/check/document"
 )
 
@@ -95,10 +97,41 @@ func (j *judge) refusals() (refusals []Finding) {
 		if e.Type == field.Required && misspelt[e.Field[:max(strings.LastIndexByte(e.Field, '.'), 0)]] {
 			continue
 		}
-		_, text, _ := strings.Cut(e.Error(), ": ")
-		refusals = append(refusals, Finding{Severity: Error, Kind: KindInvalid, Line: j.LineOf(e.Field), Field: j.fieldPath(e.Field), Text: text})
+		refusals = append(refusals, Finding{Severity: Error, Kind: KindInvalid, Line: j.LineOf(e.Field), Field: j.fieldPath(e.Field), Text: textOf(e)})
 	}
 	return refusals
+}
+
+// textOf returns an error without its path, as in `is "x", must be Always`.
+func textOf(e field.Error) string {
+	value := ""
+	switch v := e.Value.(type) {
+	case nil:
+	case string:
+		value = quote.Text(v)
+	default:
+		value = fmt.Sprint(v)
+	}
+	detail := e.Detail
+	if e.Type == field.Required && value == "" {
+		return "required: " + detail
+	}
+	if e.Type == field.TooMany {
+		return fmt.Sprintf("has %s items, %s", value, detail)
+	}
+	if e.Type == field.TooLong {
+		return "too long: " + detail
+	}
+	if e.Type == field.Duplicate && detail == "" {
+		detail = "already given"
+	}
+	switch {
+	case value == "":
+		return detail
+	case strings.HasPrefix(detail, "must "):
+		return "is " + value + ", " + detail
+	}
+	return "is " + value + ": " + detail
 }
 
 // follows reports whether an error at path may be due to one of the values of wrong

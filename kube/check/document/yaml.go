@@ -43,8 +43,10 @@ func parseYAML(text []byte, before int) (*Node, *SyntaxError) {
 	c := yamlConverter{before: before}
 	node, err := c.node(&root, 0)
 	var failure *SyntaxError
-	errors.As(err, &failure)
-	return node, failure
+	if errors.As(err, &failure) {
+		return nil, failure
+	}
+	return node, nil
 }
 
 // lineReader reads a text line by line and counts the lines.
