@@ -3,6 +3,7 @@ package check
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -63,6 +64,7 @@ func (o *Object) Judge(opts Options) Judgement {
 	for _, mistake := range o.Mistakes {
 		finding := findingOf(mistake)
 		finding.Field = o.fieldPath(mistake.Path)
+		finding.Text += o.elsewhere(mistake)
 		judgement.Findings = append(judgement.Findings, finding)
 	}
 	judgement.Findings = append(judgement.Findings, j.refusals()...)
@@ -73,6 +75,37 @@ func (o *Object) Judge(opts Options) Judgement {
 	judgement.Findings = append(judgement.Findings, j.findings...)
 	sortByLine(judgement.Findings)
 	return judgement
+}
+
+// elsewhere says where a field belongs that stands in a specification and belongs in the
+// one of its pods, or the other way round.
+func (o *Object) elsewhere(m document.Mistake) string {
+	if m.Fault != document.Unknown || m.Meant != "" || o.Kind == "Pod" {
+		return ""
+	}
+	owner, at := o.JobPath("spec"), strings.LastIndexByte(m.Path, '.')
+	if at < 0 {
+		return ""
+	}
+	pods := owner + ".template.spec"
+	switch parent, name := m.Path[:at], m.Path[at+1:]; {
+	case parent == owner && hasField[corev1.PodSpec](name):
+		return ": it belongs in " + pods
+	case parent == pods && o.Job() != nil && hasField[batchv1.JobSpec](name):
+		return ": it belongs in " + owner
+	}
+	return ""
+}
+
+// hasField reports whether a type has a field of that name in JSON.
+func hasField[T any](name string) bool {
+	t := reflect.TypeFor[T]()
+	for i := range t.NumField() {
+		if tag, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); tag == name {
+			return true
+		}
+	}
+	return false
 }
 
 // refusals returns the errors as findings. It leaves out what only follows from a

@@ -64,6 +64,13 @@ func (j *judge) metadata(m *metav1.ObjectMeta, isLabel bool) {
 		j.add(field.Invalid, "metadata.namespace", m.Namespace, labelRule)
 	}
 	j.labels("metadata.", m)
+	for i, owner := range m.OwnerReferences {
+		for _, part := range []struct{ name, value string }{{"apiVersion", owner.APIVersion}, {"kind", owner.Kind}, {"name", owner.Name}, {"uid", string(owner.UID)}} {
+			if part.value == "" {
+				j.add(field.Required, fmt.Sprintf("metadata.ownerReferences[%d].%s", i, part.name), nil, "an owner needs it")
+			}
+		}
+	}
 }
 
 // labels checks the labels and the names of annotations in the metadata at a path, which

@@ -94,7 +94,7 @@ func TestParseHoldsWhatKubectlReads(t *testing.T) {
 		"null":               {"null", "", "no document"},
 		"a tab":              {"a: 1\nb:\n\tc: 2\n", "", "line 3: a tab cannot indent a line of YAML: use spaces"},
 		"line numbers":       {"# a\n---\n# b\n---\na: 1\n b: 2\n", "", "line 6: mapping values are not allowed in this context"},
-		"unfinished JSON":    {`{"a": [`, "", "line 1: did not find expected node content"},
+		"unfinished JSON":    {`{"a": [`, "", "line 1: did not find expected node content, and the text ends"},
 		"unfinished text":    {"a: 1\nb: \"x\nc: 2\n", "", "line 2: found unexpected end of stream"},
 		"no colon":           {"a: 1\nb\nc: 2\n", "", "line 2: could not find expected ':'"},
 		"a character":        {"a: 1\nb: \x01\n", "", "line 2: control characters are not allowed"},
@@ -105,6 +105,7 @@ func TestParseHoldsWhatKubectlReads(t *testing.T) {
 		"a list as a name":   {"a: 1\n[b]: 2", "", "line 2: the name of a field must be a text"},
 		"bytes of no text":   {"a: !!binary 0000", "", "line 1: text in JSON must be UTF-8"},
 		"a text merged":      {"a: 1\n<<: b", "", "line 2: only an object can be merged"},
+		"a list merged":      {"a: &a [{b: 1}]\nc:\n  <<: *a", "", "line 3: only an object can be merged"},
 		"not UTF-8":          {"a: 1\nb: \xff", "", "line 2: not UTF-8"},
 		"JSON not in UTF-8":  {"{\"a\":\n\"\xff\"}", "", "line 2: not UTF-8"},
 		"many aliases":       {bomb(9), "", "line 2: aliases stand for more than 100000 values"},
@@ -176,7 +177,7 @@ func TestParseGoesOnAfterAMistake(t *testing.T) {
 		}
 		got = append(got, text)
 	}
-	want := []string{`1 {"a":1} 1`, "3 line 4: did not find expected node content", `6 {"c":3} 6`, `7 line 7: only a comment may follow the dashes, not "d"`, `9 {"e":1} 9`}
+	want := []string{`1 {"a":1} 1`, "3 line 4: did not find expected node content, and the text ends", `6 {"c":3} 6`, `7 line 7: only a comment may follow the dashes, not "d"`, `9 {"e":1} 9`}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
