@@ -117,7 +117,7 @@ func TestJudge(t *testing.T) {
 		{"a pod", with(pod, "POD", "restartPolicy: Sometimes\nactiveDeadlineSeconds: 0\nterminationGracePeriodSeconds: -1\nephemeralContainers: [{name: e, image: x}]"), []string{
 			`error line 5: spec.restartPolicy: is "Sometimes", must be Always, OnFailure or Never`,
 			"error line 6: spec.activeDeadlineSeconds: is 0, must be from 1 to 2147483647",
-			"error line 7: spec.terminationGracePeriodSeconds: is -1, must be 0 or more",
+			"warning line 7: spec.terminationGracePeriodSeconds: is -1, which counts as 1 second",
 			"error line 8: spec.ephemeralContainers: must be absent from a new pod: kubectl debug adds them"}},
 		{"restart rules", with(pod, "CONTAINER", "restartPolicyRules:\n- {action: Stop, exitCodes: {operator: Is, values: [1]}}\n- {action: Restart}"), []string{
 			"error line 6: spec.containers[0].restartPolicy: required: restartPolicyRules need it beside them",
@@ -150,6 +150,14 @@ func TestJudge(t *testing.T) {
 			`error line 3: metadata.labels[a b]: is "c d", must be at most 63 letters, digits, hyphens, underscores and dots, with a letter or digit at both ends`}},
 		{"no name", strings.Replace(with(pod, "", ""), "name: a", "labels: {a: b}", 1), []string{"error line 3: metadata.name: required: an object needs a name or a generateName"}},
 		{"a generated name", strings.Replace(with(pod, "", ""), "name: a", "generateName: a-", 1), nil},
+		{"a prefix that is none", strings.Replace(with(pod, "", ""), "name: a", "name: a, generateName: A-", 1),
+			[]string{`error line 3: metadata.generateName: is "A-", must be lower case letters, digits, hyphens and dots, with a letter or digit at both ends and beside each dot`}},
+		{"an Indexed CronJob", with(cronJob, "JOB", "completionMode: Indexed"), []string{"error line 7: spec.jobTemplate.spec.completions: required: completionMode Indexed needs it in a CronJob"}},
+		{"an Indexed Job", with(job, "SPEC", "completionMode: Indexed"), nil},
+		{"an image that is pulled", with(pod, "CONTAINER", "imagePullPolicy: Often"), []string{`error line 8: spec.containers[0].imagePullPolicy: is "Often", must be Always, IfNotPresent or Never`}},
+		{"an owner and an account", strings.Replace(with(pod, "POD", "serviceAccountName: $ACCOUNT"), "name: a", "name: a, ownerReferences: [{apiVersion: v1, kind: Node, name: b}]", 1), []string{
+			"error line 3: metadata.ownerReferences[0].uid: required: an owner needs it",
+			`error line 5: spec.serviceAccountName: is "$ACCOUNT", must be lower case letters, digits, hyphens and dots, with a letter or digit at both ends and beside each dot`}},
 		{"a StatefulSet's name", strings.Replace(strings.Replace(with(deployment, "", ""), "Deployment", "StatefulSet", 1), "name: a", "name: "+long, 1),
 			[]string{"warning line 3: metadata.name: with 53 letters its pods may not be created: their label controller-revision-hash is the name and up to 11 more, and must be at most 63"}},
 		{"an empty pod", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", []string{"error line 1: spec.containers: required: a pod needs a container"}},

@@ -43,7 +43,9 @@ func (j *judge) template(at string, t *corev1.PodTemplateSpec) {
 
 // podSpec checks what decides about the restarts of a pod's containers.
 func (j *judge) podSpec(at string, p *corev1.PodSpec) {
-	notNegative(j, at+"terminationGracePeriodSeconds", p.TerminationGracePeriodSeconds)
+	if seconds := p.TerminationGracePeriodSeconds; seconds != nil && *seconds < 0 {
+		j.say(Warning, KindGrace, at+"terminationGracePeriodSeconds", fmt.Sprintf("is %d, which counts as 1 second", *seconds))
+	}
 	if seconds := p.ActiveDeadlineSeconds; seconds != nil && (*seconds < 1 || *seconds > math.MaxInt32) {
 		j.add(field.Invalid, at+"activeDeadlineSeconds", *seconds, fmt.Sprintf("must be from 1 to %d", math.MaxInt32))
 	}
