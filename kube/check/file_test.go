@@ -82,7 +82,7 @@ func TestOddFiles(t *testing.T) {
 		{"a wrong apiVersion", strings.Replace(with(deployment, "", ""), "apps/v1", "v1", 1), []string{"error line 1: apiVersion: no kind Deployment in v1: must be apps/v1"}},
 		{"a field of the pods", with(deployment, "SPEC", "restartPolicy: Always"), []string{"error line 5: spec.restartPolicy: unknown field: it belongs in spec.template.spec"}},
 		{"a field of the Job", with(job, "POD", "backoffLimit: 1"), []string{"error line 8: spec.template.spec.backoffLimit: unknown field: it belongs in spec"}},
-		{"a field of the Job of a CronJob", with(cronJob, "SPEC", "backoffLimit: 1"), []string{"error line 6: spec.backoffLimit: unknown field"}},
+		{"a field of the Job of a CronJob", with(cronJob, "SPEC", "backoffLimit: 1"), []string{"error line 6: spec.backoffLimit: unknown field: it belongs in spec.jobTemplate.spec"}},
 		{"a text", "some text\n", nil},
 		{"a list", "[1, 2]\n", nil},
 		{"many JSON values", `{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}}` + "\n" + `{"kind": "Pod", "apiVersion": "v1", "spec": {"containers": [{"name": "a", "image": "x"}]}}`,

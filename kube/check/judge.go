@@ -83,16 +83,14 @@ func (o *Object) elsewhere(m document.Mistake) string {
 	if m.Fault != document.Unknown || m.Meant != "" || o.Kind == "Pod" {
 		return ""
 	}
-	owner, at := o.JobPath("spec"), strings.LastIndexByte(m.Path, '.')
-	if at < 0 {
-		return ""
-	}
+	owner, at := o.JobPath("spec"), max(strings.LastIndexByte(m.Path, '.'), 0)
 	pods := owner + ".template.spec"
-	switch parent, name := m.Path[:at], m.Path[at+1:]; {
-	case parent == owner && hasField[corev1.PodSpec](name):
-		return ": it belongs in " + pods
-	case parent == pods && o.Job() != nil && hasField[batchv1.JobSpec](name):
+	parent, name := m.Path[:at], m.Path[min(at+1, len(m.Path)):]
+	switch isSpec := parent == "spec" || parent == owner || parent == pods; {
+	case isSpec && parent != owner && o.Job() != nil && hasField[batchv1.JobSpec](name):
 		return ": it belongs in " + owner
+	case isSpec && parent != pods && hasField[corev1.PodSpec](name):
+		return ": it belongs in " + pods
 	}
 	return ""
 }
