@@ -207,6 +207,13 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", tt.version, got, tt.want)
 		}
 	}
+	oci := with(pod, "CONTAINER", "securityContext: {seccompProfile: {type: Localhost, oci: {ref: x}}}")
+	if got := found(oci, Options{}); !slices.Equal(got, []string{"error line 8: spec.containers[0].securityContext.seccompProfile.oci: Kubernetes 1.37 does not have the field, which came with 1.38"}) {
+		t.Errorf("%q", got)
+	}
+	if got := found(oci, Options{Kubernetes: "1.38"}); len(got) > 0 {
+		t.Errorf("%q", got)
+	}
 	for _, version := range []string{"1", "1.24", "1.39", "2.1", "x", "latest"} {
 		if (Options{Kubernetes: version}).Validate() == nil {
 			t.Errorf("%s is a version", version)

@@ -64,7 +64,14 @@ func (o *Object) Judge(opts Options) Judgement {
 	for _, mistake := range o.Mistakes {
 		finding := findingOf(mistake)
 		finding.Field = o.fieldPath(mistake.Path)
-		finding.Text += o.elsewhere(mistake)
+		switch since := newerField(mistake); {
+		case since > 0 && since <= minorOf(j.version):
+			continue
+		case since > 0:
+			finding.Kind, finding.Text = KindVersion, fmt.Sprintf("Kubernetes %s does not have the field, which came with 1.%d", shortVersion(j.version), since)
+		default:
+			finding.Text += o.elsewhere(mistake)
+		}
 		judgement.Findings = append(judgement.Findings, finding)
 	}
 	judgement.Findings = append(judgement.Findings, j.refusals()...)
