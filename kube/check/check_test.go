@@ -227,7 +227,7 @@ func TestVersions(t *testing.T) {
 func TestWorstCase(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{with(job, "", ""), "the Job's own failures: at most 7 pods, 10m30s of waiting; disruptions count among these failures"},
-		{with(job, "SPEC", "backoffLimit: 0"), "the Job's own failures: at most 1 pod, 0s of waiting; disruptions count among these failures"},
+		{with(job, "SPEC", "backoffLimit: 0"), "the Job's own failures: at most 1 pod, no waiting; disruptions count among these failures"},
 		{with(job, "SPEC", "parallelism: 0"), "no pod ever runs"},
 		{with(job, "SPEC", "managedBy: example.com/a"), ""},
 		{with(job, "SPEC", "suspend: true\nbackoffLimit: 1"), "once it is no longer suspended: the Job's own failures: at most 2 pods, 10s of waiting; disruptions count among these failures"},

@@ -81,6 +81,7 @@ func TestOddFiles(t *testing.T) {
 		{"a field of the pods", with(deployment, "SPEC", "restartPolicy: Always"), []string{"error line 5: spec.restartPolicy: unknown field: it belongs in spec.template.spec"}},
 		{"a field of the Job", with(job, "POD", "backoffLimit: 1"), []string{"error line 8: spec.template.spec.backoffLimit: unknown field: it belongs in spec"}},
 		{"a field of the Job of a CronJob", with(cronJob, "SPEC", "backoffLimit: 1"), []string{"error line 6: spec.backoffLimit: unknown field: it belongs in spec.jobTemplate.spec"}},
+		{"a field of a security context", with(pod, "CONTAINER", "privileged: true"), []string{"error line 8: spec.containers[0].privileged: unknown field: it belongs in securityContext"}},
 		{"a text", "some text\n", nil},
 		{"a list", "[1, 2]\n", nil},
 		{"many JSON values", `{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}}` + "\n" + `{"kind": "Pod", "apiVersion": "v1", "spec": {"containers": [{"name": "a", "image": "x"}]}}`,

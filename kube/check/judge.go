@@ -85,15 +85,21 @@ func (o *Object) Judge(opts Options) Judgement {
 }
 
 // elsewhere says where a field belongs that stands in a specification and belongs in the
-// one of its pods, or the other way round.
+// one of its pods, or the other way round, or beside a container's securityContext.
 func (o *Object) elsewhere(m document.Mistake) string {
-	if m.Fault != document.Unknown || m.Meant != "" || o.Kind == "Pod" {
+	if m.Fault != document.Unknown || m.Meant != "" {
 		return ""
 	}
 	owner, at := o.JobPath("spec"), max(strings.LastIndexByte(m.Path, '.'), 0)
 	pods := owner + ".template.spec"
 	parent, name := m.Path[:at], m.Path[min(at+1, len(m.Path)):]
-	switch isSpec := parent == "spec" || parent == owner || parent == pods; {
+	isSpec := o.Kind != "Pod" && (parent == "spec" || parent == owner || parent == pods)
+	last := parent[strings.LastIndexByte(parent, '.')+1:]
+	switch {
+	case strings.HasPrefix(last, "containers[") || strings.HasPrefix(last, "initContainers["):
+		if hasField[corev1.SecurityContext](name) {
+			return ": it belongs in securityContext"
+		}
 	case isSpec && parent != owner && o.Job() != nil && hasField[batchv1.JobSpec](name):
 		return ": it belongs in " + owner
 	case isSpec && parent != pods && hasField[corev1.PodSpec](name):

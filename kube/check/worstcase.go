@@ -66,6 +66,8 @@ func (w *WorstCase) String() string {
 			text += inPlaceLimit(w.spec)
 		}
 		switch {
+		case w.Wait == 0:
+			text += ", no waiting"
 		case w.Clock == math.MaxInt64:
 			text += ", any time of waiting"
 		case w.Clock < w.Wait:
