@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 
@@ -61,11 +60,7 @@ func Read(name string, r io.Reader) *File {
 
 // unreadable is a file that cannot be read.
 func unreadable(name string, err error) *File {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		err = path.Err
-	}
-	return &File{Name: name, Findings: []Finding{{Severity: Error, Kind: KindUnreadable, Text: err.Error()}}}
+	return &File{Name: name, Findings: []Finding{{Severity: Error, Kind: KindUnreadable, Text: plainError(err).Error()}}}
 }
 
 // Parse reads the text of a file.

@@ -128,3 +128,6 @@ func waves(spec batch.JobSpec) time.Duration {
 }
 
 func divideUp(a, b int64) int64 { return (a + b - 1) / b }
+
+// WaitsForever reports whether the delays have no bound.
+func (w *WorstCase) WaitsForever() bool { return w.Wait == math.MaxInt64 }
