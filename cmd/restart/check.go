@@ -1,15 +1,317 @@
 package main
 
 import (
-	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	_ "time/tzdata" // the time zones of CronJobs, wherever the program runs
 
 	"github.com/spf13/cobra"
+
+	"github.com/restartkit/restart/kube/check"
 )
 
+// checkFlags are the flags of restart check.
+type checkFlags struct {
+	check.Options
+	format string
+	strict bool
+}
+
 func checkCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "check FILE…",
+	var flags checkFlags
+	c := &cobra.Command{
+		Use:   "check [flags] FILE…",
 		Short: "Judge what manifests do when something fails",
-		RunE:  func(*cobra.Command, []string) error { return errors.New("not written yet") },
+		Long: `check reads manifests of Kubernetes and says what is wrong with them, and what they do
+when something fails. It needs no cluster and runs nothing.
+
+A FILE may be a file, a folder, whose *.yaml, *.yml and *.json are read, or - for standard
+input. Of Jobs, CronJobs, Pods, ReplicaSets, Deployments, StatefulSets and DaemonSets it
+judges the names and types of all fields, and the values of those that decide about
+restarts. Other kinds are passed over and counted at the end. Of what it does not judge,
+such as images and volumes, it says so: it calls no manifest valid.
+
+An error is what the API server refuses. A warning is accepted, and yet the pods end or go
+on against the intention. A notice is a part without effect. For each Job in a file that
+you name, the worst case follows: how many pods its failures can cost, and how long it
+waits between them.`,
+		Example: `  restart check job.yaml
+  restart check --strict -o github manifests/
+  helm template mychart | restart check --kubernetes 1.30 -`,
+		RunE: func(c *cobra.Command, files []string) error { return runCheck(c, flags, files) },
 	}
+	c.Flags().StringVarP(&flags.format, "output", "o", "text", "text, json, or github for annotations in GitHub Actions")
+	c.Flags().BoolVar(&flags.strict, "strict", false, "exit with 1 on warnings, too")
+	c.Flags().StringVar(&flags.Kubernetes, "kubernetes", "", "`version` of the cluster, from 1.25 to 1.38: say what it drops or refuses (default "+check.Newest+")")
+	c.SetHelpTemplate(c.HelpTemplate() + `
+Exit codes: 0 nothing is wrong, 1 an error was found, 2 used wrongly, 3 output could not be written.
+`)
+	return c
+}
+
+func runCheck(c *cobra.Command, flags checkFlags, files []string) error {
+	if len(files) == 0 {
+		return usageError("name a file, a folder, or - for standard input, as in restart check job.yaml")
+	}
+	if err := flags.Validate(); err != nil {
+		return usageError("--kubernetes %w", err)
+	}
+	print, err := printerOf(flags.format, c.OutOrStdout())
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		if _, err := os.Stat(name); name != "-" && os.IsNotExist(err) {
+			return usageError("%s: no such file or folder", quoted(name))
+		}
+	}
+	var total checkTotal
+	for report := range checkAll(files, c.InOrStdin(), flags.Options) {
+		total.add(report)
+		print.file(report)
+	}
+	print.end(total)
+	if total.Errors > 0 || flags.strict && total.Warnings > 0 {
+		return &exitError{code: exitFailed}
+	}
+	return nil
+}
+
+// fileReport is what there is to say about a file.
+type fileReport struct {
+	Name     string          `json:"file"`
+	Findings []check.Finding `json:"findings,omitempty"` // about the file itself
+	Objects  []objectReport  `json:"objects,omitempty"`  // those that are judged, or should be
+
+	named                                   bool
+	others, noObjects, templated, encrypted int
+}
+
+// objectReport is what there is to say about an object.
+type objectReport struct {
+	APIVersion string           `json:"apiVersion,omitempty"`
+	Kind       string           `json:"kind"`
+	Namespace  string           `json:"namespace,omitempty"`
+	Name       string           `json:"name,omitempty"`
+	Line       int              `json:"line"`
+	Findings   []check.Finding  `json:"findings"`
+	WorstCase  *worstCaseReport `json:"worstCase,omitempty"`
+
+	title string
+}
+
+// worstCaseReport is a worst case for programs. Numbers without a bound are absent.
+type worstCaseReport struct {
+	Text               string `json:"text"`
+	Pods               *int   `json:"pods,omitempty"`
+	WaitSeconds        *int64 `json:"waitSeconds,omitempty"`
+	IgnoresDisruptions bool   `json:"ignoresDisruptions"`
+}
+
+// checkAll judges files in parallel and yields their reports in order.
+func checkAll(files []string, stdin io.Reader, options check.Options) func(yield func(*fileReport) bool) {
+	return func(yield func(*fileReport) bool) {
+		workers := runtime.GOMAXPROCS(0)
+		const ahead = 64 // reports that may wait for an earlier one
+		type task struct {
+			read func() *check.File
+			name bool
+			done chan *fileReport
+		}
+		tasks := make(chan task, workers)
+		order := make(chan task, ahead)
+		stopped := make(chan struct{})
+		defer close(stopped)
+		for range workers {
+			go func() {
+				for t := range tasks {
+					report := reportOf(t.read(), options)
+					report.named = t.name
+					t.done <- report
+				}
+			}()
+		}
+		go func() {
+			defer close(order)
+			defer close(tasks)
+			give := func(read func() *check.File, named bool) bool {
+				t := task{read, named, make(chan *fileReport, 1)}
+				select {
+				case order <- t:
+				case <-stopped:
+					return false
+				}
+				tasks <- t
+				return true
+			}
+			for _, name := range files {
+				if name == "-" {
+					if !give(func() *check.File { return check.Read("standard input", stdin) }, true) {
+						return
+					}
+					continue
+				}
+				for _, source := range check.Sources(name) {
+					if !give(source.File, source.Named) {
+						return
+					}
+				}
+			}
+		}()
+		for t := range order {
+			if !yield(<-t.done) {
+				return
+			}
+		}
+	}
+}
+
+func reportOf(file *check.File, options check.Options) *fileReport {
+	report := &fileReport{
+		Name: file.Name, Findings: file.Findings,
+		noObjects: file.NoObjects, templated: file.Templated, encrypted: file.Encrypted,
+	}
+	for _, object := range file.Objects {
+		judgement := object.Judge(options)
+		if !object.IsJudged() && len(judgement.Findings) == 0 {
+			report.others++
+			continue
+		}
+		one := objectReport{
+			APIVersion: object.APIVersion, Kind: object.Kind, Namespace: object.Namespace, Name: object.Name, Line: object.Line,
+			Findings: judgement.Findings, title: object.String(),
+		}
+		if one.Findings == nil {
+			one.Findings = []check.Finding{}
+		}
+		if w := judgement.WorstCase; w != nil {
+			one.WorstCase = &worstCaseReport{Text: w.String(), IgnoresDisruptions: w.IgnoresDisruptions}
+			if !w.Unbounded {
+				one.WorstCase.Pods = &w.Runs
+			}
+			if seconds := int64(w.Wait.Seconds()); !w.WaitsForever() {
+				one.WorstCase.WaitSeconds = &seconds
+			}
+		}
+		report.Objects = append(report.Objects, one)
+	}
+	return report
+}
+
+// checkTotal counts what was judged and what was not.
+type checkTotal struct {
+	Files     int `json:"files"`
+	Objects   int `json:"objects"`
+	Errors    int `json:"errors"`
+	Warnings  int `json:"warnings"`
+	Notices   int `json:"notices"`
+	Others    int `json:"otherKinds"`
+	NoObjects int `json:"noObjects"`
+	Templated int `json:"templates"`
+	Encrypted int `json:"encrypted"`
+
+	NotJudged string `json:"notJudged"`
+}
+
+func (t *checkTotal) add(report *fileReport) {
+	t.Files++
+	t.Objects += len(report.Objects)
+	t.Others += report.others
+	t.NoObjects += report.noObjects
+	t.Templated += report.templated
+	t.Encrypted += report.encrypted
+	t.count(report.Findings)
+	for i := range report.Objects {
+		t.count(report.Objects[i].Findings)
+	}
+}
+
+func (t *checkTotal) count(findings []check.Finding) {
+	for _, finding := range findings {
+		switch finding.Severity {
+		case check.Error:
+			t.Errors++
+		case check.Warning:
+			t.Warnings++
+		case check.Notice:
+			if finding.Kind != check.KindTemplated && finding.Kind != check.KindEncrypted {
+				t.Notices++
+			}
+		}
+	}
+}
+
+// String returns the last line.
+func (t checkTotal) String() string {
+	var found []string
+	for _, one := range []struct {
+		n    int
+		what string
+	}{{t.Errors, "error"}, {t.Warnings, "warning"}, {t.Notices, "notice"}} {
+		if one.n > 0 {
+			found = append(found, plural(one.n, one.what))
+		}
+	}
+	text := fmt.Sprintf("%s judged in %s: ", plural(t.Objects, "object"), plural(t.Files, "file"))
+	if len(found) == 0 {
+		found = []string{"nothing found"}
+	}
+	text += strings.Join(found, ", ") + "."
+	var passed []string
+	if t.Others > 0 {
+		passed = append(passed, plural(t.Others, "object")+" of other kinds")
+	}
+	if t.NoObjects > 0 {
+		passed = append(passed, plural(t.NoObjects, "document")+" without an object")
+	}
+	if t.Templated > 0 {
+		passed = append(passed, plural(t.Templated, "template"))
+	}
+	if t.Encrypted > 0 {
+		passed = append(passed, plural(t.Encrypted, "encrypted document"))
+	}
+	if len(passed) > 0 {
+		text += " Passed over: " + strings.Join(passed, ", ") + "."
+	}
+	if t.Objects > 0 {
+		text += " Not judged: " + check.NotJudged + "."
+	}
+	return text
+}
+
+func plural(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
+// checkFormats are the values of --output.
+var checkFormats = []string{"text", "json", "github"}
+
+// checkPrinter prints reports.
+type checkPrinter interface {
+	file(*fileReport)
+	end(checkTotal)
+}
+
+func printerOf(format string, w io.Writer) (checkPrinter, error) {
+	switch format {
+	case "text":
+		return newTextPrinter(w), nil
+	case "json":
+		return &jsonPrinter{to: w}, nil
+	case "github":
+		return &githubPrinter{to: w}, nil
+	}
+	return nil, usageError("--output %s: must be one of %s", quoted(format), strings.Join(checkFormats, ", "))
+}
+
+// worstFirst reports whether findings have an error or a warning.
+func worstFirst(findings []check.Finding) bool {
+	return slices.ContainsFunc(findings, func(f check.Finding) bool { return f.Severity != check.Notice })
 }

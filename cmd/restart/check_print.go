@@ -1,0 +1,171 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/restartkit/restart/kube/check"
+)
+
+// textPrinter prints for people. It is silent about files without findings, but for the
+// worst cases of Jobs in files that the user named.
+type textPrinter struct {
+	to    io.Writer
+	style style
+}
+
+func newTextPrinter(w io.Writer) *textPrinter { return &textPrinter{to: w, style: styleOf(w)} }
+
+func (p *textPrinter) file(report *fileReport) {
+	name := escaped(report.Name)
+	if len(report.Findings) > 0 {
+		p.heading(name)
+		p.findings(report.Findings)
+	}
+	for i := range report.Objects {
+		object := &report.Objects[i]
+		worst := object.WorstCase != nil && (report.named || len(object.Findings) > 0)
+		if len(object.Findings) == 0 && !worst {
+			continue
+		}
+		p.heading(name + ": " + escaped(object.title))
+		p.findings(object.Findings)
+		if worst {
+			p.line("worst case", p.style.plain, escaped(object.WorstCase.Text))
+		}
+	}
+}
+
+func (p *textPrinter) heading(text string) { fmt.Fprintln(p.to, p.style.bold(text)) }
+
+func (p *textPrinter) findings(findings []check.Finding) {
+	const most = 100 // more than anybody corrects at once
+	for i, finding := range findings {
+		if i == most {
+			p.line("", p.style.plain, fmt.Sprintf("and %d more", len(findings)-most))
+			return
+		}
+		p.line(string(finding.Severity), p.style.of(finding.Severity), escaped(finding.String()))
+	}
+}
+
+// line prints a label and a text, which is wrapped on a terminal.
+func (p *textPrinter) line(label string, paint func(string) string, text string) {
+	if label != "" {
+		label += ": "
+	}
+	lines := p.style.wrap(label+text, 4)
+	for i, line := range lines {
+		indent := "  "
+		if i > 0 {
+			indent = "    "
+		}
+		if i == 0 && label != "" {
+			line = paint(strings.TrimSuffix(label, " ")) + strings.TrimPrefix(line, strings.TrimSuffix(label, " "))
+		}
+		fmt.Fprintln(p.to, indent+line)
+	}
+}
+
+func (p *textPrinter) end(total checkTotal) {
+	for _, line := range p.style.wrap(total.String(), 0) {
+		fmt.Fprintln(p.to, line)
+	}
+}
+
+// jsonPrinter prints one JSON object. Files without judged objects and findings are only
+// counted.
+type jsonPrinter struct {
+	to    io.Writer
+	begun bool
+}
+
+func (p *jsonPrinter) file(report *fileReport) {
+	if len(report.Findings) == 0 && len(report.Objects) == 0 {
+		return
+	}
+	text, err := json.MarshalIndent(report, "    ", "  ")
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	before := ",\n    "
+	if !p.begun {
+		before = "{\n  \"files\": [\n    "
+	}
+	p.begun = true
+	fmt.Fprintf(p.to, "%s%s", before, text)
+}
+
+func (p *jsonPrinter) end(total checkTotal) {
+	total.NotJudged = check.NotJudged
+	text, err := json.MarshalIndent(total, "  ", "  ")
+	if err != nil {
+		panic(err)
+	}
+	if !p.begun {
+		fmt.Fprint(p.to, "{\n  \"files\": [")
+	} else {
+		fmt.Fprint(p.to, "\n  ")
+	}
+	fmt.Fprintf(p.to, "],\n  \"total\": %s\n}\n", text)
+}
+
+// githubPrinter prints commands of GitHub Actions, which become annotations.
+type githubPrinter struct{ to io.Writer }
+
+func (p *githubPrinter) file(report *fileReport) {
+	p.findings(report.Name, "", report.Findings)
+	for i := range report.Objects {
+		p.findings(report.Name, report.Objects[i].title, report.Objects[i].Findings)
+	}
+}
+
+func (p *githubPrinter) findings(file, title string, findings []check.Finding) {
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	for _, finding := range findings {
+		at := "file=" + property.Replace(file)
+		if finding.Line > 0 {
+			at += ",line=" + strconv.Itoa(finding.Line)
+		}
+		if title != "" {
+			at += ",title=" + property.Replace(title)
+		}
+		finding.Line = 0 // stands in front
+		fmt.Fprintf(p.to, "::%s %s::%s\n", finding.Severity, at, data.Replace(finding.String()))
+	}
+}
+
+func (p *githubPrinter) end(total checkTotal) { fmt.Fprintln(p.to, total) }
+
+// quoted returns a text in quotes for a message, shortened if it is long.
+func quoted(text string) string {
+	const most = 64
+	if len(text) > most {
+		text = text[:most] + "…"
+	}
+	return strconv.Quote(text)
+}
+
+// escaped returns a text with its control characters written out, since a file may have
+// some that a terminal obeys.
+func escaped(text string) string {
+	if strings.IndexFunc(text, isControl) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, c := range text {
+		if isControl(c) {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(c), "'"))
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
+
+func isControl(c rune) bool { return unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) }

@@ -1,0 +1,263 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+	apifield "k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/jobpolicy/lint"
+	"github.com/restartkit/restart/kube/check/document"
+	"github.com/restartkit/restart/kube/convert"
+)
+
+// jobJudge judges a Job, or the Job in a CronJob's template.
+type jobJudge struct {
+	*judge
+	spec *batchv1.JobSpec
+	job  *batch.Job // with defaults
+	at   string     // path before spec, which ends with a dot unless it is empty
+}
+
+func (j *judge) newJob(at string, m *metav1.ObjectMeta, spec *batchv1.JobSpec) *jobJudge {
+	job := &jobJudge{judge: j, spec: spec, at: at, job: convert.Job(&batchv1.Job{ObjectMeta: *m, Spec: *spec})}
+	job.job.Spec.Default()
+	return job
+}
+
+// job checks a Job.
+func (j *judge) job(value *batchv1.Job) *jobJudge {
+	j.metadata(&value.ObjectMeta, false)
+	job := j.newJob("", &value.ObjectMeta, &value.Spec)
+	job.validate()
+	j.jobName(value)
+	j.jobSelector(value)
+	return job
+}
+
+// validate checks the specification.
+func (j *jobJudge) validate() {
+	j.addAll(j.job.Spec.Validate(), func(path string) string { return j.at + path })
+	j.emptyTexts()
+	if by := j.spec.ManagedBy; by != nil {
+		j.managedBy(*by)
+	}
+	j.template(j.at+"spec.template.", &j.spec.Template)
+}
+
+// emptyTexts refuses texts that are written and empty, which are not the same as absent
+// ones.
+func (j *jobJudge) emptyTexts() {
+	s := j.spec
+	if s.CompletionMode != nil && *s.CompletionMode == "" {
+		j.add(field.NotSupported, j.at+"spec.completionMode", "", "must be NonIndexed or Indexed")
+	}
+	if s.PodReplacementPolicy != nil && *s.PodReplacementPolicy == "" {
+		j.add(field.NotSupported, j.at+"spec.podReplacementPolicy", "", "must be Failed or TerminatingOrFailed")
+	}
+}
+
+// maxManagedBy is the longest name of another controller.
+const maxManagedBy = 63
+
+func (j *jobJudge) managedBy(by string) {
+	path := j.at + "spec.managedBy"
+	if errs := validation.IsDomainPrefixedPath(apifield.NewPath("x"), by); len(errs) > 0 {
+		j.add(field.Invalid, path, by, "must be a domain and a path, such as example.com/controller")
+	}
+	if len(by) > maxManagedBy {
+		j.add(field.TooLong, path, nil, fmt.Sprintf("must be at most %d bytes", maxManagedBy))
+	}
+}
+
+// jobName checks that the names of the pods and their label job-name fit.
+func (j *judge) jobName(job *batchv1.Job) {
+	name, at := finalName(&job.ObjectMeta), nameField(&job.ObjectMeta)
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return // reported
+	}
+	manual := job.Spec.ManualSelector != nil && *job.Spec.ManualSelector
+	if len(name) > validation.LabelValueMaxLength && !manual {
+		j.add(field.Invalid, at, name, fmt.Sprintf("must be at most %d letters, since it becomes a label of the pods", validation.LabelValueMaxLength))
+	}
+	s := &job.Spec
+	if s.CompletionMode == nil || *s.CompletionMode != batchv1.IndexedCompletion || s.Completions == nil || *s.Completions < 1 {
+		return
+	}
+	if last := fmt.Sprintf("%s-%d", name, *s.Completions-1); len(validation.IsDNS1123Label(last)) > 0 {
+		j.add(field.Invalid, at, name, "must be shorter, and without dots: the last pod's host name would be "+last)
+	}
+}
+
+// jobSelector checks the selector and the labels that an API server sets, and that a file
+// has if it was taken from a cluster.
+func (j *judge) jobSelector(job *batchv1.Job) {
+	template := job.Spec.Template.Labels
+	if job.Spec.ManualSelector != nil && *job.Spec.ManualSelector {
+		if job.Spec.Selector == nil {
+			j.add(field.Required, "spec.selector", nil, "manualSelector needs it")
+		} else if selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector); err != nil {
+			j.add(field.Invalid, "spec.selector", nil, err.Error())
+		} else if !selector.Matches(labels.Set(template)) {
+			j.add(field.Invalid, "spec.selector", nil, "must select the labels of the template: "+selector.String()+" does not")
+		}
+		return
+	}
+	if !j.isNew() {
+		return
+	}
+	refuse := func(path, text string) { j.add(field.Invalid, path, nil, text) }
+	if job.UID != "" { // taken from a cluster, where it is as it must be
+		refuse = func(path, text string) { j.say(Warning, KindGenerated, path, text) }
+	}
+	name := finalName(&job.ObjectMeta)
+	for _, label := range []string{"controller-uid", batchv1.ControllerUidLabel} {
+		if _, isSet := template[label]; isSet {
+			refuse(fmt.Sprintf("spec.template.metadata.labels[%s]", label), "a new Job cannot have this label, which the API server sets: remove it")
+		}
+	}
+	for _, label := range []string{"job-name", batchv1.JobNameLabel} {
+		if value, isSet := template[label]; isSet && value != name {
+			refuse(fmt.Sprintf("spec.template.metadata.labels[%s]", label), "must be the name of the Job, or absent: the API server sets it")
+		}
+	}
+	if job.Spec.Selector == nil {
+		return
+	}
+	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
+	set := labels.Set{"job-name": name, batchv1.JobNameLabel: name}
+	if err != nil || !selector.Matches(set) {
+		refuse("spec.selector", "a new Job cannot have one, since the API server sets it: remove it, or set manualSelector")
+	}
+}
+
+// longestCronJob is the length of a CronJob's name to which a Job's name adds a hyphen
+// and ten digits.
+const longestCronJob = validation.DNS1123LabelMaxLength - 11
+
+// cronJob checks a CronJob.
+func (j *judge) cronJob(value *batchv1.CronJob) *jobJudge {
+	j.metadata(&value.ObjectMeta, false)
+	if name := finalName(&value.ObjectMeta); len(name) > longestCronJob {
+		j.add(field.Invalid, nameField(&value.ObjectMeta), name, fmt.Sprintf("must be at most %d letters, since its Jobs' names are 11 longer", longestCronJob))
+	}
+	spec := &value.Spec
+	j.schedule(spec)
+	notNegative(j, "spec.startingDeadlineSeconds", spec.StartingDeadlineSeconds)
+	notNegative(j, "spec.successfulJobsHistoryLimit", spec.SuccessfulJobsHistoryLimit)
+	notNegative(j, "spec.failedJobsHistoryLimit", spec.FailedJobsHistoryLimit)
+	switch spec.ConcurrencyPolicy {
+	case "", batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent:
+	default:
+		j.add(field.NotSupported, "spec.concurrencyPolicy", string(spec.ConcurrencyPolicy), "must be Allow, Forbid or Replace")
+	}
+	template := &spec.JobTemplate
+	j.labels("spec.jobTemplate.metadata.", &template.ObjectMeta)
+	job := j.newJob("spec.jobTemplate.", &template.ObjectMeta, &template.Spec)
+	job.validate()
+	if template.Spec.Selector != nil {
+		j.add(field.Invalid, "spec.jobTemplate.spec.selector", nil, "must be absent: the API server sets it in each Job")
+	}
+	if manual := template.Spec.ManualSelector; manual != nil && *manual {
+		j.add(field.NotSupported, "spec.jobTemplate.spec.manualSelector", true, "must be false or absent in a CronJob")
+	}
+	return job
+}
+
+// zonePart is a part of a time zone's name, as the API server takes it.
+var zonePart = regexp.MustCompile(`^[A-Za-z._0-9+][A-Za-z._0-9+-]{0,13}$`)
+
+// schedule checks when a CronJob starts its Jobs.
+func (j *judge) schedule(spec *batchv1.CronJobSpec) {
+	const path = "spec.schedule"
+	if zone := spec.TimeZone; zone != nil {
+		j.timeZone(*zone)
+	}
+	if spec.Schedule == "" {
+		j.add(field.Required, path, nil, `a CronJob needs one, such as "0 3 * * *"`)
+		return
+	}
+	if strings.Contains(spec.Schedule, "TZ") {
+		j.add(field.Invalid, path, spec.Schedule, "must not have TZ or CRON_TZ: use spec.timeZone")
+	}
+	schedule, err := parseSchedule(spec.Schedule)
+	if err != nil {
+		j.add(field.Invalid, path, spec.Schedule, err.Error())
+		return
+	}
+	// The parser gives up after five years without a time.
+	if schedule.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+		j.say(Warning, KindSchedule, path, fmt.Sprintf("%q is no day of any year, so no Job ever starts", spec.Schedule))
+	}
+	// The controller looks every ten seconds at most (pkg/controller/cronjob, and the
+	// documentation of startingDeadlineSeconds).
+	if deadline := spec.StartingDeadlineSeconds; deadline != nil && *deadline >= 0 && *deadline < 10 {
+		j.say(Warning, KindSchedule, "spec.startingDeadlineSeconds", "below 10 seconds a Job may never start, since the controller looks every 10 seconds")
+	}
+}
+
+// parseSchedule is cron.ParseStandard, which panics on some texts.
+func parseSchedule(text string) (schedule cron.Schedule, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("not a schedule")
+		}
+	}()
+	return cron.ParseStandard(text)
+}
+
+func (j *judge) timeZone(zone string) {
+	const path = "spec.timeZone"
+	_, err := time.LoadLocation(zone)
+	bad := slices.ContainsFunc(strings.Split(zone, "/"), func(part string) bool {
+		return part == "." || part == ".." || !zonePart.MatchString(part)
+	})
+	switch {
+	case zone == "":
+		j.add(field.Invalid, path, zone, "must be the name of a time zone, or absent")
+	case strings.EqualFold(zone, "Local"):
+		j.add(field.Invalid, path, zone, "must be the name of a time zone, such as Europe/Berlin")
+	case bad || err != nil:
+		j.add(field.Invalid, path, zone, "no such time zone: must be a name such as Europe/Berlin or Etc/UTC")
+	}
+}
+
+// isSound reports whether nothing is wrong with the specification, so that its effects
+// can be judged.
+func (j *jobJudge) isSound() bool {
+	for _, mistake := range j.Mistakes {
+		if document.Within(mistake.Path, j.at+"spec") && mistake.Fault != document.Again {
+			return false
+		}
+	}
+	return j.job.Spec.Validate() == nil && j.spec.Template.Spec.RestartPolicy != corev1.RestartPolicyAlways
+}
+
+// lint adds the findings of jobpolicy/lint.
+func (j *jobJudge) lint() {
+	findings, _ := lint.CheckJobFor(j.job, j.version)
+	for _, finding := range findings {
+		if finding.Kind == lint.KindEvicted && !j.asked {
+			continue // true of every Job with such a rule, so only said about a chosen version
+		}
+		severity := Warning
+		if finding.Severity == lint.SeverityNotice {
+			severity = Notice
+		}
+		j.say(severity, Kind(finding.Kind), j.at+finding.Field, finding.Text)
+	}
+	j.stopSignals(j.at+"spec.template.", &j.spec.Template.Spec)
+}

@@ -1,0 +1,137 @@
+package check
+
+import (
+	"errors"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/kube/check/document"
+)
+
+// judge collects what there is to say about an object. Paths begin at the object.
+type judge struct {
+	*Object
+	errs     field.Errors // what the API server refuses
+	findings []Finding    // everything else
+	version  string       // of Kubernetes
+	asked    bool         // for that version
+}
+
+func (j *judge) add(kind field.Type, path string, value any, detail string) {
+	j.errs.Add(kind, path, value, detail)
+}
+
+// say adds a finding that is no error.
+func (j *judge) say(severity Severity, kind Kind, path, text string) {
+	j.findings = append(j.findings, Finding{Severity: severity, Kind: kind, Line: j.LineOf(path), Field: j.fieldPath(path), Text: text})
+}
+
+// isNew reports whether the object is yet to be created, as one of a file is.
+func (j *judge) isNew() bool { return j.Node != nil }
+
+// Judge returns what there is to say about the object. It is safe for concurrent use as
+// long as nobody modifies the object.
+func (o *Object) Judge(opts Options) Judgement {
+	j := &judge{Object: o, version: opts.Kubernetes, asked: opts.Kubernetes != ""}
+	if !j.asked {
+		j.version = Newest
+	}
+	var job *jobJudge
+	switch value := o.Value.(type) {
+	case *batchv1.Job:
+		job = j.job(value)
+	case *batchv1.CronJob:
+		job = j.cronJob(value)
+	case *corev1.Pod:
+		j.pod(value)
+	case *appsv1.ReplicaSet:
+		j.replicaSet(value)
+	case *appsv1.Deployment:
+		j.deployment(value)
+	case *appsv1.StatefulSet:
+		j.statefulSet(value)
+	case *appsv1.DaemonSet:
+		j.daemonSet(value)
+	}
+	judgement := Judgement{Findings: append([]Finding(nil), o.found...)}
+	for _, mistake := range o.Mistakes {
+		finding := findingOf(mistake)
+		finding.Field = o.fieldPath(mistake.Path)
+		judgement.Findings = append(judgement.Findings, finding)
+	}
+	judgement.Findings = append(judgement.Findings, j.refusals()...)
+	if job != nil && job.isSound() {
+		job.lint()
+		judgement.WorstCase = job.worstCase()
+	}
+	judgement.Findings = append(judgement.Findings, j.findings...)
+	sortByLine(judgement.Findings)
+	return judgement
+}
+
+// refusals returns the errors as findings. It leaves out what only follows from a
+// mistake that is reported already: a field that is missing because its name is misspelt
+// or its value of a wrong type. Of consecutive errors about one field that is missing or
+// not supported, it keeps the last, which is the most specific.
+func (j *judge) refusals() (refusals []Finding) {
+	misspelt := make(map[string]bool) // objects with a misspelt field
+	var wrong []string                // values of wrong types
+	for _, mistake := range j.Mistakes {
+		switch {
+		case mistake.Meant != "":
+			misspelt[mistake.Path[:max(strings.LastIndexByte(mistake.Path, '.'), 0)]] = true
+		case mistake.Fault == document.Wrong:
+			wrong = append(wrong, mistake.Path)
+		}
+	}
+	for i, e := range j.errs {
+		if i+1 < len(j.errs) && sameMistake(e, j.errs[i+1]) || follows(e.Field, wrong) {
+			continue
+		}
+		if e.Type == field.Required && misspelt[e.Field[:max(strings.LastIndexByte(e.Field, '.'), 0)]] {
+			continue
+		}
+		_, text, _ := strings.Cut(e.Error(), ": ")
+		refusals = append(refusals, Finding{Severity: Error, Kind: KindInvalid, Line: j.LineOf(e.Field), Field: j.fieldPath(e.Field), Text: text})
+	}
+	return refusals
+}
+
+// follows reports whether an error at path may be due to one of the values of wrong
+// types.
+func follows(path string, wrong []string) bool {
+	for _, other := range wrong {
+		if document.Within(path, other) || document.Within(other, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameMistake reports whether two errors concern one missing field or one unsupported
+// value.
+func sameMistake(a, b field.Error) bool {
+	return a.Type == b.Type && a.Field == b.Field && (a.Type == field.Required || a.Type == field.NotSupported)
+}
+
+// addAll adds the errors of a Validate, with their paths in the object.
+func (j *judge) addAll(err error, path func(string) string) {
+	var errs field.Errors
+	if errors.As(err, &errs) {
+		for _, e := range errs {
+			e.Field = path(e.Field)
+			j.errs = append(j.errs, e)
+		}
+	}
+}
+
+// notNegative checks an optional number.
+func notNegative[T int32 | int64](j *judge, path string, n *T) {
+	if n != nil && *n < 0 {
+		j.add(field.Invalid, path, *n, "must be 0 or more")
+	}
+}

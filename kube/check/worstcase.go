@@ -1,0 +1,133 @@
+package check
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/jobpolicy/lint"
+)
+
+// WorstCase is what a Job can do at most when its own programs fail, and what
+// disruptions, such as drained nodes, add to it.
+type WorstCase struct {
+	lint.WorstCaseResult
+
+	// Clock is the time that delays add by the clock, which is below Wait if several
+	// indexes wait at once. It is the longest Duration if it has no bound.
+	Clock time.Duration
+
+	spec *batch.JobSpec
+}
+
+// worstCase returns the worst case, or nil if another controller runs the Job.
+func (j *jobJudge) worstCase() *WorstCase {
+	spec := &j.job.Spec
+	if spec.ManagedBy != "" && spec.ManagedBy != "kubernetes.io/job-controller" {
+		return nil
+	}
+	w, err := WorstCaseOf(spec)
+	if err != nil {
+		return nil
+	}
+	return w
+}
+
+// WorstCaseOf returns the worst case of a Job by Kubernetes' own delays. It applies the
+// defaults. The error is that of lint.WorstCase.
+func WorstCaseOf(s *batch.JobSpec) (*WorstCase, error) {
+	spec := *s
+	spec.Default()
+	result, err := lint.WorstCase(jobpolicy.Engine{}, &spec)
+	if err != nil {
+		return nil, err
+	}
+	return &WorstCase{WorstCaseResult: result, Clock: min(result.Wait, waves(spec)), spec: &spec}, nil
+}
+
+// String returns the worst case as one sentence, as in "the Job's own failures: at most
+// 7 pods, 10m30s of waiting; disruptions: any number of pods".
+func (w *WorstCase) String() string {
+	if w.Runs == 0 {
+		return "no pod ever runs"
+	}
+	text := "its own failures: "
+	inPlace := w.spec.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure
+	switch {
+	case w.Unbounded && w.Wait == math.MaxInt64:
+		text += "any number of pods, for ever, since a rule ignores them"
+	case w.Unbounded:
+		text += fmt.Sprintf("any number of pods until activeDeadlineSeconds, %v, since a rule ignores them", w.Wait)
+	default:
+		text += "at most " + count(w.Runs, "pod")
+		if inPlace {
+			text += inPlaceLimit(w.spec)
+		}
+		switch {
+		case w.Clock == math.MaxInt64:
+			text += ", any time of waiting"
+		case w.Clock < w.Wait:
+			text += fmt.Sprintf(", about %v of waiting by the clock", w.Clock)
+		default:
+			text += fmt.Sprintf(", %v of waiting", w.Wait)
+		}
+	}
+	if w.IgnoresDisruptions {
+		text += "; disruptions: any number of pods"
+	} else {
+		text += "; disruptions: among these"
+	}
+	if w.spec.Suspend {
+		text = "once it is no longer suspended: " + text
+	}
+	return text
+}
+
+// inPlaceLimit says how often containers restart in place, within their pods.
+func inPlaceLimit(spec *batch.JobSpec) string {
+	if limit := *spec.BackoffLimit; limit != math.MaxInt32 {
+		return fmt.Sprintf(", whose containers restart in place until there are %s", count(int(max(limit, 1)), "restart"))
+	}
+	return ", whose containers restart in place without a limit"
+}
+
+// count returns a number with its noun, such as 1 pod or 2 pods.
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
+// waves returns the elapsed time that delays add in the worst case. WorstCaseResult has
+// the sum over all indexes, but indexes wait in waves, each as large as the number of
+// indexes that can wait at once; as in Kubernetes, a waiting index counts towards
+// parallelism. Without limits per index the whole Job shares one delay, and waves returns
+// the longest Duration.
+func waves(spec batch.JobSpec) time.Duration {
+	if spec.BackoffLimitPerIndex == nil || *spec.BackoffLimitPerIndex == 0 || spec.Completions == nil {
+		return math.MaxInt64
+	}
+	slots := min(*spec.Parallelism, *spec.Completions)
+	if slots == 0 {
+		return math.MaxInt64
+	}
+	limit := int64(*spec.BackoffLimitPerIndex)
+	failures := min(int64(*spec.BackoffLimit), int64(*spec.Completions)*limit)
+	waiting := divideUp(failures, limit) // indexes that use up their limit
+	rounds := divideUp(waiting, int64(slots))
+	one := int32(1)
+	spec.Completions, spec.Parallelism, spec.ActiveDeadlineSeconds = &one, &one, nil
+	each, err := lint.WorstCase(jobpolicy.Engine{}, &spec)
+	if err != nil || rounds > 0 && int64(each.Wait) > math.MaxInt64/rounds {
+		return math.MaxInt64
+	}
+	return time.Duration(rounds) * each.Wait
+}
+
+func divideUp(a, b int64) int64 { return (a + b - 1) / b }
+
+// WaitsForever reports whether the delays have no bound.
+func (w *WorstCase) WaitsForever() bool { return w.Wait == math.MaxInt64 }
