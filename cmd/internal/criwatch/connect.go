@@ -1,4 +1,4 @@
-package main
+package criwatch
 
 import (
 	"context"
@@ -45,6 +45,15 @@ var knownSockets = []string{
 	"/run/k0s/containerd.sock", "/var/snap/microk8s/common/run/containerd.sock", "/run/containerd/containerd.sock",
 }
 
+// FindEndpoint returns the endpoint of a runtime on this machine, by the sockets that
+// exist, or containerd's if none does.
+func FindEndpoint() string {
+	return findEndpoint(func(path string) bool {
+		_, err := os.Stat(path)
+		return err == nil
+	})
+}
+
 // findEndpoint returns the first known socket that exists, or containerd's.
 func findEndpoint(exists func(path string) bool) string {
 	i := slices.IndexFunc(knownSockets, exists)
@@ -54,13 +63,8 @@ func findEndpoint(exists func(path string) bool) string {
 	return "unix://" + knownSockets[i]
 }
 
-func fileExists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-// parseEndpoint returns the address to dial for unix://PATH or PATH.
-func parseEndpoint(s string) (string, error) {
+// ParseEndpoint returns the address to dial for unix://PATH or PATH.
+func ParseEndpoint(s string) (string, error) {
 	path, ok := strings.CutPrefix(s, "unix://")
 	if !ok && strings.Contains(s, "://") {
 		return "", fmt.Errorf("endpoint %q: only unix sockets are supported: unix:///run/containerd/containerd.sock", s)
@@ -89,9 +93,8 @@ func (n *node) greet(ctx context.Context, endpoint string) (string, error) {
 	socket.Close()
 	v, err := n.client.Version(ctx, &cri.VersionRequest{})
 	if err != nil {
-		return "", fmt.Errorf("%w at %s: %s%s", errNotAnswering, endpoint, grpcstatus.Convert(err).Message(), adviceOf(err, endpoint))
+		return "", fmt.Errorf("%w at %s: %s%s", errNotAnswering, endpoint, escape(grpcstatus.Convert(err).Message()), adviceOf(err, endpoint))
 	}
-	n.runtime = v.RuntimeName
 	return v.RuntimeName + " " + v.RuntimeVersion, nil
 }
 
@@ -100,17 +103,17 @@ func adviceOf(err error, endpoint string) string {
 	file, _ := os.Stat(strings.TrimPrefix(endpoint, "unix://"))
 	switch {
 	case file != nil && file.Mode().Type() != fs.ModeSocket:
-		return "; this is not a socket; -endpoint names the runtime's"
+		return "; this is not a socket; --endpoint names the runtime's"
 	case errors.Is(err, fs.ErrNotExist):
-		return "; is a runtime running? -endpoint names its socket"
+		return "; is a runtime running? --endpoint names its socket"
 	case errors.Is(err, fs.ErrPermission):
 		return "; opening it takes root, so try sudo"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "; is the runtime running? -endpoint names its socket"
+		return "; is the runtime running? --endpoint names its socket"
 	case grpcstatus.Code(err) == codes.Unimplemented:
 		return "; the CRI plugin of containerd may be off; look for disabled_plugins in /etc/containerd/config.toml"
 	case grpcstatus.Code(err) == codes.Unavailable, grpcstatus.Code(err) == codes.DeadlineExceeded:
-		return "; is it the socket of a CRI runtime? -endpoint names another"
+		return "; is it the socket of a CRI runtime? --endpoint names another"
 	}
 	return ""
 }

@@ -1,4 +1,4 @@
-package main
+package criwatch
 
 import (
 	"fmt"
@@ -7,31 +7,39 @@ import (
 	"strings"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/terminal"
+	"charm.land/lipgloss/v2"
+
 	"github.com/restartkit/restart/pleg"
 )
 
 // textWriter writes one aligned line per event, for people.
 type textWriter struct {
-	out     io.Writer
-	colour  bool
-	columns terminal.Columns
+	out    io.Writer
+	colour bool
+	widths []int // of the columns but the last; a wider cell widens its column for later lines
 }
 
 const clockFormat = "15:04:05.000"
 
 func (w *textWriter) line(l line) error {
 	cells := []string{l.at.Format(clockFormat), string(l.event), podName(l), containerName(l), detail(l)}
-	for i := range cells { // names of the runtime may hold any characters
-		cells[i] = terminal.Escape(cells[i])
-	}
-	text := w.columns.Line(cells)
-	if w.colour && l.event == pleg.ContainerDied && !l.sandbox() {
-		colour := terminal.Red
-		if l.exit != nil && l.exit.Code == 0 {
-			colour = terminal.Green
+	text := ""
+	for i, cell := range cells {
+		cell = escape(cell) // names of the runtime may hold any characters
+		text += cell
+		if i < len(w.widths) {
+			width := lipgloss.Width(cell)
+			w.widths[i] = max(w.widths[i], width)
+			text += strings.Repeat(" ", w.widths[i]-width+2)
 		}
-		text = colour.Paint(text)
+	}
+	text = strings.TrimRight(text, " ")
+	if w.colour && l.event == pleg.ContainerDied && !l.sandbox() {
+		colour := lipgloss.Red
+		if l.exit != nil && l.exit.Code == 0 {
+			colour = lipgloss.Green
+		}
+		text = lipgloss.NewStyle().Foreground(colour).Render(text)
 	}
 	_, err := fmt.Fprintln(w.out, text)
 	return err
@@ -96,8 +104,8 @@ func detail(l line) string {
 // stats writes the counters, under the names of the KEP's and the kubelet's metrics
 // where those exist.
 func (w *textWriter) stats(c counters) error {
-	var rows [][]string
-	row := func(name string, value any) { rows = append(rows, []string{"    " + name, fmt.Sprint(value)}) }
+	var rows strings.Builder
+	row := func(name string, value any) { fmt.Fprintf(&rows, "    %-39s  %v\n", name, value) }
 	histogram := func(name string, h pleg.Histogram) {
 		if n := h.Count(); n > 0 {
 			row(name, fmt.Sprintf("%d, mean %.4f s, p50 %s, p99 %s", n, h.Sum/float64(n), bound(h, .5), bound(h, .99)))
@@ -119,8 +127,7 @@ func (w *textWriter) stats(c counters) error {
 	row("events merged", s.MergedEvents)
 	row("exit to printed line", c.late)
 	row("exit's event to printed line", c.since)
-	text := fmt.Sprintf("%s  %s\n%s\n", c.at.Format(clockFormat), terminal.Escape(mode(c)), strings.Join(terminal.Align(rows, 2), "\n"))
-	_, err := io.WriteString(w.out, text)
+	_, err := fmt.Fprintf(w.out, "%s  %s\n%s", c.at.Format(clockFormat), escape(mode(c)), &rows)
 	return err
 }
 

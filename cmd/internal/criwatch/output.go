@@ -1,10 +1,9 @@
-package main
+package criwatch
 
 import (
 	"io"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/terminal"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -19,8 +18,7 @@ func newWriter(format string, out io.Writer, colour bool) writer {
 	if format == "json" {
 		return jsonWriter{out}
 	}
-	widths := []int{len(clockFormat), len(pleg.ContainerStarted), 28, 14}
-	return &textWriter{out, colour, terminal.Columns{Gap: 2, Widths: widths}}
+	return &textWriter{out, colour, []int{len(clockFormat), len(pleg.ContainerStarted), 28, 14}}
 }
 
 // counters holds the counters at one moment.

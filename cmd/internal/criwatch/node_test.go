@@ -1,4 +1,4 @@
-package main
+package criwatch
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/restartkit/restart/cmd/internal/programtest"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -235,7 +234,7 @@ func collect(t *testing.T, n *node) (events <-chan pleg.RuntimeEvent[string], en
 
 func subscribed(t *testing.T, f *fakeRuntime, n int) {
 	t.Helper()
-	programtest.Eventually(t, "the stream is open", func() bool { return f.count("GetContainerEvents") == n })
+	eventually(t, "the stream is open", func() bool { return f.count("GetContainerEvents") == n })
 }
 
 func TestEventsAreTranslated(t *testing.T) {

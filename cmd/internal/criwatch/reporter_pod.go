@@ -1,4 +1,4 @@
-package main
+package criwatch
 
 import (
 	"maps"
@@ -13,21 +13,22 @@ type podMeta = cri.PodSandboxMetadata
 
 // podView is a pod as reported so far.
 type podView struct {
-	meta       *podMeta
-	containers map[string]*containerView
+	Meta       *podMeta                  `json:"meta,omitempty"`
+	Containers map[string]*containerView `json:"containers,omitempty"`
 }
 
 type containerView struct {
-	name    string
-	attempt uint32
-	created time.Time
-	started time.Time
-	stage   stage
-	cached  bool // in the cache, at the last look
-	state   pleg.State
+	Name    string    `json:"name,omitempty"`
+	Attempt uint32    `json:"attempt,omitempty"`
+	Created time.Time `json:"created,omitzero"`
+	Started time.Time `json:"started,omitzero"`
+	Stage   stage     `json:"stage"`
+
+	cached bool // in the cache, at the last look
+	state  pleg.State
 }
 
-// stage is the last reported stage of a container's life.
+// stage is the last reported stage of a container's life. The numbers are in state files.
 type stage int
 
 const (
@@ -42,10 +43,10 @@ const (
 func (r *reporter) look(pod string) *podView {
 	p := r.pods[pod]
 	if p == nil {
-		p = &podView{containers: map[string]*containerView{}}
+		p = &podView{Containers: map[string]*containerView{}}
 		r.pods[pod] = p
 	}
-	for _, c := range p.containers {
+	for _, c := range p.Containers {
 		c.cached, c.state = false, pleg.StateUnknown
 	}
 	entry := r.cache.Get(pod)
@@ -57,22 +58,22 @@ func (r *reporter) look(pod string) *podView {
 		c.cached, c.state = true, s.State
 	}
 	if s := entry.Status.sandbox; s != nil {
-		p.meta = s.Metadata
-		p.container(pod).created = stamp(s.CreatedAt)
+		p.Meta = s.Metadata
+		p.container(pod).Created = stamp(s.CreatedAt)
 	}
 	for _, s := range entry.Status.containers {
 		c := p.container(s.Id)
-		c.name, c.attempt = s.GetMetadata().GetName(), s.GetMetadata().GetAttempt()
-		c.created, c.started = stamp(s.CreatedAt), stamp(s.StartedAt)
+		c.Name, c.Attempt = s.GetMetadata().GetName(), s.GetMetadata().GetAttempt()
+		c.Created, c.Started = stamp(s.CreatedAt), stamp(s.StartedAt)
 	}
 	return p
 }
 
 func (p *podView) container(id string) *containerView {
-	c := p.containers[id]
+	c := p.Containers[id]
 	if c == nil {
 		c = &containerView{}
-		p.containers[id] = c
+		p.Containers[id] = c
 	}
 	return c
 }
@@ -80,10 +81,10 @@ func (p *podView) container(id string) *containerView {
 // forget drops removed containers, and the pod if no container is left. A started
 // container stays until its exit is reported.
 func (r *reporter) forget(pod string, p *podView) {
-	maps.DeleteFunc(p.containers, func(id string, c *containerView) bool {
-		return !c.cached && (c.stage == stageNothing || c.stage == stageRemoved)
+	maps.DeleteFunc(p.Containers, func(id string, c *containerView) bool {
+		return !c.cached && (c.Stage == stageNothing || c.Stage == stageRemoved)
 	})
-	if len(p.containers) == 0 {
+	if len(p.Containers) == 0 {
 		delete(r.pods, pod)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package criwatch
 
 import (
 	"context"
@@ -18,9 +18,8 @@ import (
 //
 // A node is safe for concurrent use by multiple goroutines.
 type node struct {
-	client  cri.RuntimeServiceClient
-	runtime string // its name, after greet
-	ended   eventTimes
+	client cri.RuntimeServiceClient
+	ended  eventTimes
 
 	trouble chan struct{} // holds a token after new trouble
 
@@ -78,4 +77,26 @@ func (n *node) list(ctx context.Context) ([]pleg.Pod[string], error) {
 		})
 	}
 	return pods, nil
+}
+
+// troubles holds the current failures between this program and the runtime.
+type troubles struct {
+	list   error // of the last full list
+	stream error // why the last stream ended
+	closed bool  // no stream is open
+}
+
+// troubles returns the current failures.
+func (n *node) troubles() troubles {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.troubled
+}
+
+// complain wakes the reader of trouble.
+func (n *node) complain() {
+	select {
+	case n.trouble <- struct{}{}:
+	default:
+	}
 }

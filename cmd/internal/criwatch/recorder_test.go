@@ -1,4 +1,4 @@
-package main
+package criwatch
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
@@ -21,7 +22,6 @@ import (
 type recorder struct {
 	mu    sync.Mutex
 	lines []line
-	last  counters
 }
 
 func (r *recorder) line(l line) error {
@@ -31,12 +31,7 @@ func (r *recorder) line(l line) error {
 	return nil
 }
 
-func (r *recorder) stats(c counters) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.last = c
-	return nil
-}
+func (r *recorder) stats(counters) error { return nil }
 
 // of returns the lines about a container.
 func (r *recorder) of(container string) []line {
@@ -50,6 +45,16 @@ func (r *recorder) has(container string, event pleg.EventType) bool {
 	return slices.ContainsFunc(r.of(container), func(l line) bool { return l.event == event })
 }
 
+// eventually waits until ok returns true, and fails the test if that takes very long.
+func eventually(t testing.TB, condition string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", condition)
+		}
+	}
+}
+
 // testLog writes the program's log to the test's.
 type testLog struct{ t testing.TB }
 
@@ -60,7 +65,7 @@ func (w testLog) Write(p []byte) (int, error) {
 
 // startWatch runs a watch over a runtime until the returned stop, which returns
 // once nothing of it is left.
-func startWatch(t testing.TB, endpoint string, o *options) (w *watch, r *recorder, stop func()) {
+func startWatch(t testing.TB, endpoint string, o Options) (w *watch, r *recorder, stop func()) {
 	t.Helper()
 	conn, err := dial(endpoint)
 	if err != nil {
@@ -76,12 +81,13 @@ func startWatch(t testing.TB, endpoint string, o *options) (w *watch, r *recorde
 	return w, r, stop
 }
 
-func startWatchTo(t testing.TB, conn *grpc.ClientConn, o *options, out writer, log io.Writer) (w *watch, stop func()) {
+func startWatchTo(t testing.TB, conn *grpc.ClientConn, o Options, out writer, log io.Writer) (w *watch, stop func()) {
 	t.Helper()
-	w, err := newWatch(newNode(conn), o, pleg.ExitOptions[string]{IncludePast: true}, out, slog.New(slog.NewTextHandler(log, nil)))
+	w, err := newWatch(newNode(conn), o, nil, io.Discard, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.out = out
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- w.run(ctx) }()

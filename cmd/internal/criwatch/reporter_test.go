@@ -1,6 +1,7 @@
-package main
+package criwatch
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,8 +49,27 @@ func newReportModel() *reportModel {
 		seen: map[string]map[string]pleg.State{}, alone: map[string][]string{}, queue: map[string][]pleg.Event[string]{},
 		merged: map[string]bool{}, codes: map[string]int32{},
 	}
-	m.reporter = newReporter(m.cache, m.next, func(string) time.Time { return m.now }, func() time.Time { return m.now }, func(l line) { _ = m.recorder.line(l) })
+	m.reporter = m.newReporter()
 	return m
+}
+
+func (m *reportModel) newReporter() *reporter {
+	return newReporter(m.cache, m.next, func(string) time.Time { return m.now }, func() time.Time { return m.now }, func(l line) { _ = m.recorder.line(l) })
+}
+
+// resume replaces the reporter by one that continues from its state, as read from a file.
+func (m *reportModel) resume(t *rapid.T) {
+	var s state
+	text, err := json.Marshal(state{Unreported: m.reporter.unreported(), Pods: m.reporter.pods})
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.reporter = m.newReporter()
+	m.reporter.resume(&s)
+	m.reporter.endUnreported()
 }
 
 // next is the generator's reader of exits.
@@ -174,7 +194,7 @@ func (m *reportModel) ended(t *rapid.T, pod, id string) {
 // container's other events, even if events are merged or late. So is every removal,
 // unless it was merged with all earlier events.
 func TestReporterReportsEveryExitOnce(t *testing.T) {
-	merges, early := 0, 0
+	merges, early, resumes := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		m := newReportModel()
 		draw := func(running bool) (pod, id string) {
@@ -249,6 +269,10 @@ func TestReporterReportsEveryExitOnce(t *testing.T) {
 				}
 				m.reporter.handle(pleg.Event[string]{Type: pleg.PodSync})
 			},
+			"resume": func(t *rapid.T) {
+				m.resume(t)
+				resumes++
+			},
 			"read": func(t *rapid.T) {
 				for _, pod := range slices.Sorted(maps.Keys(m.queue)) {
 					for _, e := range m.queue[pod] {
@@ -286,8 +310,8 @@ func TestReporterReportsEveryExitOnce(t *testing.T) {
 			t.Errorf("exits are kept: %v", m.reporter.due)
 		}
 	})
-	t.Logf("%d merges, %d exits reported by events alone", merges, early)
-	if rapidseed.Fixed() && (merges == 0 || early == 0) {
+	t.Logf("%d merges, %d exits reported by events alone, %d reporters resumed", merges, early, resumes)
+	if rapidseed.Fixed() && (merges == 0 || early == 0 || resumes == 0) {
 		t.Error("the model did not do what it is for")
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package criwatch
 
 import (
 	"fmt"
@@ -12,12 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 
-	"github.com/restartkit/restart/cmd/internal/programtest"
 	"github.com/restartkit/restart/pleg"
 )
 
 // quick has short periods, so that what depends on them is soon there.
-func quick() *options { return &options{relist: 20 * time.Millisecond, evented: time.Hour} }
+func quick() Options { return Options{Relist: 20 * time.Millisecond, Evented: time.Hour} }
 
 // story is what was reported of a container, in words.
 func story(r *recorder, container string) (words []string) {
@@ -35,40 +34,40 @@ func story(r *recorder, container string) (words []string) {
 // runtime does not say when it has, so what happens in between may be reported late.
 func streams(t *testing.T, f *fakeRuntime, w *watch) {
 	t.Helper()
-	programtest.Eventually(t, "the stream is in use", func() bool { return f.listening() && w.gen.Stats().Streaming })
+	eventually(t, "the stream is in use", func() bool { return f.listening() && w.gen.Stats().Streaming })
 }
 
 // A pod's life is reported alike whether the runtime streams, streams with stamps in
 // seconds or none, answers like CRI-O, or cannot stream.
 func TestWatchIsAlikeOnEveryRuntime(t *testing.T) {
-	for name, setup := range map[string]func(*fakeRuntime, *options){
-		"evented":       func(*fakeRuntime, *options) {},
-		"like CRI-O":    func(f *fakeRuntime, _ *options) { f.full = true },
-		"in seconds":    func(f *fakeRuntime, _ *options) { f.full, f.unit = true, time.Second },
-		"no stamps":     func(f *fakeRuntime, _ *options) { f.unit = 0 },
-		"polled":        func(_ *fakeRuntime, o *options) { o.poll = true },
-		"not supported": func(f *fakeRuntime, _ *options) { f.noStream = true },
+	for name, setup := range map[string]func(*fakeRuntime, *Options){
+		"evented":       func(*fakeRuntime, *Options) {},
+		"like CRI-O":    func(f *fakeRuntime, _ *Options) { f.full = true },
+		"in seconds":    func(f *fakeRuntime, _ *Options) { f.full, f.unit = true, time.Second },
+		"no stamps":     func(f *fakeRuntime, _ *Options) { f.unit = 0 },
+		"polled":        func(_ *fakeRuntime, o *Options) { o.Poll = true },
+		"not supported": func(f *fakeRuntime, _ *Options) { f.noStream = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, o := newFake(t), quick()
-			setup(f, o)
+			setup(f, &o)
 			f.runPod("old")
 			f.start("old", "o1")
 			f.exit("o1", 9)
 			time.Sleep(2 * time.Millisecond) // o1's exit is before the watch
 			w, r, stop := startWatch(t, f.endpoint(), o)
-			programtest.Eventually(t, "what was there is reported", func() bool { return r.has("o1", pleg.ContainerDied) })
-			evented := !o.poll && !f.noStream
+			eventually(t, "what was there is reported", func() bool { return r.has("o1", pleg.ContainerDied) })
+			evented := !o.Poll && !f.noStream
 			if evented {
 				streams(t, f, w)
 			}
 			f.runPod("a")
 			f.start("a", "a1")
-			programtest.Eventually(t, "the start is reported", func() bool { return r.has("a1", pleg.ContainerStarted) })
+			eventually(t, "the start is reported", func() bool { return r.has("a1", pleg.ContainerStarted) })
 			f.exit("a1", 3)
-			programtest.Eventually(t, "the exit is reported", func() bool { return r.has("a1", pleg.ContainerDied) })
+			eventually(t, "the exit is reported", func() bool { return r.has("a1", pleg.ContainerDied) })
 			f.removePod("a")
-			programtest.Eventually(t, "the removal is reported", func() bool { return r.has("a", pleg.ContainerRemoved) && r.has("a1", pleg.ContainerRemoved) })
+			eventually(t, "the removal is reported", func() bool { return r.has("a", pleg.ContainerRemoved) && r.has("a1", pleg.ContainerRemoved) })
 			if stats := w.gen.Stats(); stats.Streaming != evented {
 				t.Errorf("streaming %v", stats.Streaming)
 			}
@@ -93,18 +92,33 @@ func TestWatchIsAlikeOnEveryRuntime(t *testing.T) {
 			if l := r.of("o1")[0]; !l.before {
 				t.Errorf("the exit of before: %+v", l)
 			}
-			if o.poll && f.count("GetContainerEvents") > 0 {
+			if o.Poll && f.count("GetContainerEvents") > 0 {
 				t.Error("polling, it opened a stream")
 			}
-			if r.last.late.all != 1 || !r.last.ended {
-				t.Errorf("the counters at the end: %+v", r.last)
+			if w.late.all != 1 {
+				t.Errorf("%d latencies", w.late.all)
 			}
 		})
 	}
 }
 
 // A logBuffer can be read while it is written.
-type logBuffer struct{ programtest.Buffer }
+type logBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
 
 // count returns how often the words were written.
 func (b *logBuffer) count(words string) int { return strings.Count(b.String(), words) }
@@ -113,7 +127,7 @@ func (b *logBuffer) count(words string) int { return strings.Count(b.String(), w
 // status between them, does not stay in the cache.
 func TestContainerSeenOnlyInAStatusIsForgotten(t *testing.T) {
 	f, o := newFake(t), quick()
-	o.poll = true
+	o.Poll = true
 	f.full = true // a status in one call
 	f.runPod("a")
 	came := make(chan struct{})
@@ -129,8 +143,8 @@ func TestContainerSeenOnlyInAStatusIsForgotten(t *testing.T) {
 	}
 	w, r, _ := startWatch(t, f.endpoint(), o)
 	<-came
-	programtest.Eventually(t, "the removal is reported", func() bool { return r.has("a1", pleg.ContainerRemoved) })
-	programtest.Eventually(t, "the cache has what the runtime lists", func() bool { return same(t, w, w.node.client, everyPod) })
+	eventually(t, "the removal is reported", func() bool { return r.has("a1", pleg.ContainerRemoved) })
+	eventually(t, "the cache has what the runtime lists", func() bool { return same(t, w, w.node.client, everyPod) })
 	got := slices.DeleteFunc(story(r, "a1"), func(s string) bool { return s == "ContainerChanged" })
 	if diff := cmp.Diff([]string{"ContainerStarted", "ContainerDied", "ContainerRemoved"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -146,23 +160,23 @@ func TestWatchSurvivesARestartOfTheRuntime(t *testing.T) {
 	f.runPod("a")
 	for _, id := range []string{"a1", "a2", "a3"} {
 		f.start("a", id)
-		programtest.Eventually(t, "the start is reported", func() bool { return r.has(id, pleg.ContainerStarted) })
+		eventually(t, "the start is reported", func() bool { return r.has(id, pleg.ContainerStarted) })
 	}
 	f.down()
 	f.exitQuietly("a1", 1)
-	programtest.Eventually(t, "the stream is given up", func() bool { return !w.gen.Stats().Streaming })
-	programtest.Eventually(t, "the failure is noted", func() bool { return w.node.troubles().list != nil })
+	eventually(t, "the stream is given up", func() bool { return !w.gen.Stats().Streaming })
+	eventually(t, "the failure is noted", func() bool { return w.node.troubles().list != nil })
 	f.up()
-	programtest.Eventually(t, "the exit while it was down is reported", func() bool { return r.has("a1", pleg.ContainerDied) })
+	eventually(t, "the exit while it was down is reported", func() bool { return r.has("a1", pleg.ContainerDied) })
 	streams(t, f, w)
 	f.exit("a2", 2)
-	programtest.Eventually(t, "the exit is reported", func() bool { return r.has("a2", pleg.ContainerDied) })
+	eventually(t, "the exit is reported", func() bool { return r.has("a2", pleg.ContainerDied) })
 
 	f.down()
 	f.with(func() { f.noStream = true })
 	f.exitQuietly("a3", 3)
 	f.up()
-	programtest.Eventually(t, "the exit while it was down is reported", func() bool { return r.has("a3", pleg.ContainerDied) })
+	eventually(t, "the exit while it was down is reported", func() bool { return r.has("a3", pleg.ContainerDied) })
 	stop()
 	for id, want := range map[string][]string{
 		"a1": {"ContainerStarted", "ContainerDied 1"},
@@ -204,7 +218,7 @@ func TestStuckOutputLosesNoExit(t *testing.T) {
 	f.runPod("a")
 	f.runPod("b")
 	seen := func() {
-		programtest.Eventually(t, "the cache has it all", func() bool { return same(t, w, w.node.client, everyPod) })
+		eventually(t, "the cache has it all", func() bool { return same(t, w, w.node.client, everyPod) })
 	}
 	for i := range 300 {
 		id := fmt.Sprint("c", i)
@@ -235,7 +249,7 @@ func TestStuckOutputLosesNoExit(t *testing.T) {
 			done[id] = v
 		}
 	}
-	programtest.Eventually(t, "the cache has it all, and every event came in", func() bool {
+	eventually(t, "the cache has it all, and every event came in", func() bool {
 		return same(t, w, w.node.client, everyPod) && w.gen.Stats().EventsReceived == uint64(f.count("event"))
 	})
 	close(out.free)
@@ -252,14 +266,14 @@ func TestStuckOutputLosesNoExit(t *testing.T) {
 			t.Errorf("%s: not reported that it exited: %+v, %v", id, done[id], story(&out.recorder, id))
 		}
 	})
-	programtest.Eventually(t, "every exit is reported", func() bool { return len(missing()) == 0 })
+	eventually(t, "every exit is reported", func() bool { return len(missing()) == 0 })
 	stop()
 	for id, v := range done { // removals need not be reported
 		v.removed = v.removed && out.has(id, pleg.ContainerRemoved)
 		done[id] = v
 	}
 	out.check(t, done)
-	if out.last.stats.MergedEvents == 0 {
+	if w.gen.Stats().MergedEvents == 0 {
 		t.Error("no events were merged: the output was not stuck")
 	}
 }
@@ -267,7 +281,7 @@ func TestStuckOutputLosesNoExit(t *testing.T) {
 // inWatch calls do in a bubble of synctest, where a watch over a runtime without a
 // socket runs until do returns. The bubble fails the test if a goroutine of the watch
 // does not end.
-func inWatch(t *testing.T, f func(*fakeRuntime), o *options, do func(*testing.T, *fakeRuntime, *watch, *logBuffer)) {
+func inWatch(t *testing.T, f func(*fakeRuntime), o Options, do func(*testing.T, *fakeRuntime, *watch, *logBuffer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		runtime, log := fakeAt(t, ""), &logBuffer{}
@@ -298,7 +312,7 @@ func TestEveryTroubleIsLoggedOnce(t *testing.T) {
 			t.Fatalf("%d lines, want %d:\n%s", n, len(lines), log)
 		}
 	}
-	o := &options{relist: time.Second, evented: time.Hour}
+	o := Options{Relist: time.Second, Evented: time.Hour}
 	lines := []string{`msg="streaming events" relisting=1h0m0s`}
 	inWatch(t, func(*fakeRuntime) {}, o, func(t *testing.T, f *fakeRuntime, _ *watch, log *logBuffer) {
 		says(t, log, lines...)
@@ -333,7 +347,7 @@ func TestIdleWatchAsksNothing(t *testing.T) {
 
 // Nothing outlives a watch.
 func TestWatchLeavesNoGoroutine(t *testing.T) {
-	for _, o := range []*options{quick(), {relist: time.Millisecond, evented: time.Hour, poll: true, stats: time.Millisecond}} {
+	for _, o := range []Options{quick(), {Relist: time.Millisecond, Evented: time.Hour, Poll: true, Stats: time.Millisecond}} {
 		inWatch(t, func(f *fakeRuntime) { f.runPod("a") }, o, func(t *testing.T, _ *fakeRuntime, w *watch, _ *logBuffer) {
 			time.Sleep(time.Second)
 			if w.cache.Len() != 1 {

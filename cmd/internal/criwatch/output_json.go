@@ -1,4 +1,4 @@
-package main
+package criwatch
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/terminal"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -20,7 +19,7 @@ func (w jsonWriter) write(object any) error {
 	if err := e.Encode(object); err != nil {
 		return err
 	}
-	_, err := w.out.Write(terminal.EscapeJSON(text.Bytes()))
+	_, err := w.out.Write(escapeJSON(text.Bytes()))
 	return err
 }
 
@@ -34,7 +33,7 @@ type jsonLine struct {
 	At        *time.Time     `json:"at,omitempty"`         // by the runtime's clock, if known
 	Latency   *float64       `json:"latency,omitempty"`    // from At until it is reported, in seconds
 	Since     *float64       `json:"sinceEvent,omitempty"` // from the runtime's event of an exit until it is reported, in seconds
-	Before    bool           `json:"before,omitempty"`     // happened before criwatch began
+	Before    bool           `json:"before,omitempty"`     // happened before this program began
 
 	Source pleg.ExitSource `json:"source,omitempty"` // how a ContainerDied became known: shown by an answer, told by an event, or inferred from the container's absence
 	Lost   int             `json:"lost,omitempty"`   // exits dropped before it
