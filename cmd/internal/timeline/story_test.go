@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 	"github.com/restartkit/restart/cmd/internal/programtest"
 )
 
