@@ -77,6 +77,8 @@ func runWatch(c *cobra.Command, o criwatch.Options) error {
 		return usageError("--evented-period %v: must be above 0", o.Evented)
 	case o.Stats < 0:
 		return usageError("--stats %v: must not be below 0", o.Stats)
+	case o.Stats > 0 && o.State != "":
+		return usageError("--stats and --state: choose one, since lines of counters cannot be told apart after a kill")
 	case o.For < 0:
 		return usageError("--for %v: must not be below 0", o.For)
 	}

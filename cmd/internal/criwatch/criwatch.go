@@ -22,7 +22,7 @@ type Options struct {
 	Poll    bool          // do not use the runtime's event stream
 	Relist  time.Duration // between full lists without a stream
 	Evented time.Duration // between full lists with one
-	Stats   time.Duration // between prints of the counters; 0 prints them only at the end
+	Stats   time.Duration // between prints of the counters; 0 prints them only at the end; 0 with a State
 	For     time.Duration // to watch; 0 means until the context ends
 
 	// Size returns the size of the output if that is a regular file. nil means that it is

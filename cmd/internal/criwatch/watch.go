@@ -177,18 +177,25 @@ func (w *watch) write(lines []byte) error {
 	return nil
 }
 
-// printStats writes the counters, which are no part of the state.
+// printStats writes the counters. Those at the end are saved like the lines of an event,
+// so that a kill leaves no half of a line.
 func (w *watch) printStats(ended bool) error {
 	c := counters{at: time.Now(), ended: ended, stats: w.gen.Stats(), healthy: w.gen.Healthy()}
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	c.late, c.since = w.late.copy(), w.since.copy()
-	if w.fail != nil {
-		return w.fail
-	}
 	var text bytes.Buffer
-	if w.fail = newWriter(w.opts.Format, &text, w.opts.Colour).stats(c); w.fail == nil {
-		w.fail = w.write(text.Bytes())
+	err := newWriter(w.opts.Format, &text, w.opts.Colour).stats(c)
+	if ended && err == nil {
+		w.lines.Write(text.Bytes())
+		w.mu.Unlock()
+		return w.commit()
+	}
+	defer w.mu.Unlock()
+	if w.fail == nil && err == nil {
+		err = w.write(text.Bytes())
+	}
+	if w.fail == nil {
+		w.fail = err
 	}
 	return w.fail
 }

@@ -107,7 +107,7 @@ func (p Picture) draw(c draw.Canvas) {
 	c.Fill(c.Rectangle.Path())
 	c = draw.Crop(c, 12*px, -12*px, 12*px, -12*px)
 
-	log := p.logarithmic()
+	log := p.Logarithmic()
 	chart := p.chart(colours, log)
 	var lines []*plotter.Line
 	highest := 1.0
@@ -154,7 +154,9 @@ func (p Picture) chart(colours palette, log bool) *plot.Plot {
 	chart.X.Label.Text = "time since the first start"
 	chart.X.Tick.Marker, chart.Y.Tick.Marker = plot.ConstantTicks(timeTicks(p.End, p.Width/tickWidth)), wholeTicks{}
 	if log {
-		chart.Title.Text += " (logarithmic scale)"
+		if p.Title != "" {
+			chart.Title.Text += " (logarithmic scale)"
+		}
 		chart.Y.Scale, chart.Y.Tick.Marker = log1p{}, powerTicks{}
 	}
 	for _, axis := range []*plot.Axis{&chart.X, &chart.Y} {
@@ -176,8 +178,9 @@ func (p Picture) chart(colours palette, log bool) *plot.Plot {
 	return chart
 }
 
-// logarithmic reports whether a linear scale would flatten the lowest line.
-func (p Picture) logarithmic() bool {
+// Logarithmic reports whether the scale is logarithmic, because a linear one would flatten
+// the lowest line.
+func (p Picture) Logarithmic() bool {
 	lowest, highest := math.MaxInt, 0
 	for _, c := range p.Curves {
 		n := c.Restarts(-1, p.End)

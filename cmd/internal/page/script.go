@@ -74,7 +74,7 @@ const (
 // for a Job. It returns all mistakes.
 func parseScript(text string, job *batch.Job) (*script, []Remark) {
 	if len(text) > largestScript {
-		return nil, []Remark{{0, "mistake", fmt.Sprintf("the script is too long: this page reads at most %d bytes", largestScript)}}
+		return nil, []Remark{{0, "error", fmt.Sprintf("the script is too long: this page reads at most %d bytes", largestScript)}}
 	}
 	s := &script{}
 	var wrong []Remark
@@ -87,7 +87,7 @@ func parseScript(text string, job *batch.Job) (*script, []Remark) {
 		}
 		err := s.add(line, job, &given)
 		if err != nil && len(wrong) < 20 {
-			wrong = append(wrong, Remark{n, "mistake", clean(err.Error())})
+			wrong = append(wrong, Remark{n, "error", clean(err.Error())})
 		}
 	}
 	if len(wrong) > 0 {

@@ -15,6 +15,7 @@ import (
 type recorder struct {
 	begin   time.Time
 	job     string
+	spec    *batch.JobSpec
 	counted int // failures of a Job without limits per index
 	events  []timeline.Event
 	notes   []string
@@ -63,7 +64,7 @@ func (r *recorder) note(text string) {
 func (r *recorder) add(now time.Time, kind timeline.Kind, p *pod) *timeline.Event {
 	e := timeline.Event{Time: now, Kind: kind, Job: r.job}
 	if p != nil {
-		e.Pod, e.UID, e.Attempt = p.Name, p.UID, p.attempt
+		e.Pod, e.UID, e.Attempt = p.name, p.uid, p.attempt
 		if p.index >= 0 {
 			e.Index = &p.index
 		}
@@ -78,56 +79,62 @@ func (r *recorder) created(now time.Time, p *pod) {
 	r.add(now, timeline.Created, p)
 	switch {
 	case p.index < 0:
-		r.line("pod %s is created", p.Name)
+		r.line("pod %s is created", p.name)
 	case p.attempt == 1:
-		r.line("pod %s is created for index %d", p.Name, p.index)
+		r.line("pod %s is created for index %d", p.name, p.index)
 	default:
-		r.line("pod %s is created for index %d, attempt %d", p.Name, p.index, p.attempt)
+		r.line("pod %s is created for index %d, attempt %d", p.name, p.index, p.attempt)
 	}
 }
 
 func (r *recorder) started(now time.Time, p *pod) {
 	r.add(now, timeline.Started, p)
-	r.line("pod %s starts", p.Name)
+	r.line("pod %s starts", p.name)
 }
 
 func (r *recorder) deleted(now time.Time, p *pod) {
 	r.add(now, timeline.Deleted, p)
-	r.line("pod %s is deleted", p.Name)
+	r.line("pod %s is deleted", p.name)
 }
 
 func (r *recorder) terminated(now time.Time, p *pod) {
 	r.add(now, timeline.Terminated, p)
-	r.line("pod %s ends without effect on the Job", p.Name)
+	r.line("pod %s ends without effect on the Job", p.name)
 }
 
 func (r *recorder) succeeded(now time.Time, p *pod) {
 	r.add(now, timeline.Succeeded, p)
-	r.line("pod %s succeeds", p.Name)
+	r.line("pod %s succeeds", p.name)
 }
 
 func (r *recorder) restarted(now time.Time, p *pod, delay time.Duration) {
 	e := r.add(now, timeline.Restarted, p)
 	e.Container, e.ExitCode, e.Wait, e.Why = p.at.container, &p.at.code, timeline.Duration(delay), "crash loop back-off"
-	r.line("pod %s: container %s ends with exit code %d, and restarts in %v", p.Name, p.at.container, p.at.code, delay)
+	r.line("pod %s: container %s ends with exit code %d, and restarts in %v", p.name, p.at.container, p.at.code, delay)
 }
 
-func (r *recorder) condition(now time.Time, c batch.JobCondition) {
-	e := r.add(now, timeline.Condition, nil)
-	e.Condition, e.Status, e.Reason, e.Message = string(c.Type), string(c.Status), string(c.Reason), c.Message
-	text := string(c.Type)
-	if c.Status != batch.ConditionTrue {
-		text += "=" + string(c.Status)
+// conditions records the conditions that are new.
+func (r *recorder) conditions(now time.Time, before, after []batch.JobCondition) {
+	for _, c := range after {
+		if slices.Contains(before, c) {
+			continue
+		}
+		e := r.add(now, timeline.Condition, nil)
+		e.Condition, e.Status, e.Reason, e.Message = string(c.Type), string(c.Status), string(c.Reason), c.Message
+		text := string(c.Type)
+		if c.Status != batch.ConditionTrue {
+			text += "=" + string(c.Status)
+		}
+		r.line("the Job is %s (%s): %s", text, c.Reason, c.Message)
 	}
-	r.line("the Job is %s (%s): %s", text, c.Reason, c.Message)
 }
 
 // failed records a failure. wait is the delay before the replacement, if any.
-func (r *recorder) failed(now time.Time, p *pod, d jobpolicy.PodDecision, spec *batch.JobSpec, wait time.Duration) {
+func (r *recorder) failed(now time.Time, p *pod, d jobpolicy.PodDecision, wait time.Duration) {
 	e := r.add(now, timeline.Failed, p)
 	counted, code := d.Match.Counted(), p.at.code
-	if p.phase == ended && !p.DeletionTimestamp.IsZero() && !p.at.drain {
-		code = 143 // it was deleted
+	if p.deleted {
+		code = 143
 	}
 	e.Container, e.ExitCode, e.Counted = p.at.container, &code, &counted
 	if d.Match.Rule >= 0 {
@@ -135,7 +142,7 @@ func (r *recorder) failed(now time.Time, p *pod, d jobpolicy.PodDecision, spec *
 		e.Rule, e.Action = &rule, string(d.Match.Action)
 	}
 	next := ", the replacement starts after " + wait.String()
-	if d.IndexFailed || d.Match.Action == batch.ActionFailJob || !p.DeletionTimestamp.IsZero() && !p.at.drain {
+	if d.IndexFailed || d.Match.Action == batch.ActionFailJob || p.deleted {
 		wait, next = 0, ""
 	}
 	e.Wait, e.Why = timeline.Duration(wait), "back-off"
@@ -143,19 +150,19 @@ func (r *recorder) failed(now time.Time, p *pod, d jobpolicy.PodDecision, spec *
 	if p.at.drain {
 		how = "its node is drained (DisruptionTarget)"
 	}
-	r.line("pod %s fails: %s; %s: %s%s", p.Name, how, decides(spec.PodFailurePolicy, d.Match), r.counts(d, spec), next)
+	r.line("pod %s fails: %s; %s: %s%s", p.name, how, decides(r.spec.PodFailurePolicy, d.Match), r.counts(d), next)
 	if d.IndexFailed {
 		r.add(now, timeline.IndexFailed, p)
 	}
 }
 
 // counts describes the counters of a failure.
-func (r *recorder) counts(d jobpolicy.PodDecision, spec *batch.JobSpec) string {
-	switch limit := spec.BackoffLimitPerIndex; {
+func (r *recorder) counts(d jobpolicy.PodDecision) string {
+	switch limit := r.spec.BackoffLimitPerIndex; {
 	case !d.Match.Counted():
 		return "not counted"
 	case limit == nil:
-		return fmt.Sprintf("failure %d of the Job, limit %d", r.counted, *spec.BackoffLimit)
+		return fmt.Sprintf("failure %d of the Job, limit %d", r.counted, *r.spec.BackoffLimit)
 	case d.IndexFailed:
 		return fmt.Sprintf("failure %d of index %d, limit %d: the index has failed", d.Failures, d.Index, *limit)
 	default:

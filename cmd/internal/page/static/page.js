@@ -1,19 +1,19 @@
 'use strict';
-// The browser's part of the page. It passes the input to the program, which is Go compiled
-// to WebAssembly and runs in a worker, and shows the answer. All text is set as text.
-// Pictures come from the program and are checked element by element.
+// The browser's part of the page. It sends the input to the program that serves the page,
+// and shows the answer. All text is set as text. The timeline comes from the program as SVG
+// and is checked element by element.
 
 const byId = id => document.getElementById(id);
-const tabs = ['job', 'simulate', 'curves'];
+const tabs = ['check', 'run', 'curves'];
 const longestLink = 50000; // characters
 const largestState = 4 << 20; // bytes
-const largestManifest = 262144; // bytes accepted by the program
+const largestManifest = 262144; // bytes that the program accepts
 const largestScript = 65536;
 
-let state = {tab: 'job', manifest: '', name: '', step: 0, curves: {}};
+let state = {tab: 'check', manifest: '', job: '', trials: undefined, script: undefined, step: 0, curves: {}};
 let examples = [];
 let presets = [];
-let latest = {}; // the latest answer of the program for each tab
+let latest = {}; // the latest answer for each tab
 
 // node creates an element. Properties with a dash, and those listed below, become
 // attributes.
@@ -38,8 +38,8 @@ const fill = (id, ...children) => byId(id).replaceChildren(...children.filter(c 
 
 // ---- pictures
 
-const rules = {createHTML: text => text, createScriptURL: url => url};
-const trusted = window.trustedTypes ? trustedTypes.createPolicy('playground', rules) : rules;
+const rules = {createHTML: text => text};
+const trusted = window.trustedTypes ? trustedTypes.createPolicy('page', rules) : rules;
 const drawn = new Set(['svg', 'title', 'desc', 'pattern', 'path', 'rect', 'text']);
 const drawnAs = new Set(['xmlns', 'viewBox', 'role', 'aria-labelledby', 'class', 'id', 'font-family', 'x', 'y', 'width', 'height', 'd', 'patternUnits']);
 const sheets = new Map(); // by the id of the picture's place
@@ -62,43 +62,32 @@ function picture(place, p) {
 	place.replaceChildren(document.importNode(root, true));
 }
 
-// ---- the program
+// ---- requests
 
-let worker = null;
-let working = null; // the request being answered
-let waiting = null; // the next request
+const paths = {check: 'api/check', run: 'api/run', curves: 'api/curve'};
+let working = false; // a request is being answered
+let waiting = false; // another one follows it
 let pending = 0; // timer of the next request
 let settled = []; // called once everything is shown
 
-// startWorker starts a worker that runs the texts as a program. It inherits the page's
-// current policy.
-function startWorker(...texts) {
-	const url = URL.createObjectURL(new Blob(texts, {type: 'text/javascript'}));
-	const started = new Worker(trusted.createScriptURL(url));
-	URL.revokeObjectURL(url);
-	return started;
+// question returns the request of a tab. Texts are cut to one character more than the
+// program accepts, which refuses them.
+function question(tab) {
+	const manifest = state.manifest.slice(0, largestManifest + 1);
+	switch (tab) {
+	case 'check': return {manifest, job: state.job, trials: state.trials};
+	case 'run': return {manifest, job: state.job, script: state.script?.slice(0, largestScript + 1), step: state.step, width: width('panel-run')};
+	default: return {...state.curves, width: width('charts'), dark: matchMedia('(prefers-color-scheme: dark)').matches};
+	}
 }
 
-// startProgram runs the program. The promise resolves once the program is ready.
-function startProgram(packed, ...texts) {
-	return new Promise((ready, failed) => {
-		worker = startWorker(...texts);
-		worker.onmessage = ({data}) => {
-			worker.onmessage = ({data}) => answered(data);
-			data.ready ? ready() : failed(new Error(data.failure));
-		};
-		worker.onerror = event => failed(new Error(event.message));
-		worker.postMessage(packed, [packed]);
-	});
+async function ask(tab) {
+	const answer = await fetch(paths[tab], {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(question(tab))});
+	if (!answer.ok) throw new Error(await answer.text());
+	return answer.json();
 }
 
-// cut shortens the texts of the state to one character more than the program accepts. The
-// program refuses longer texts in any case.
-function cut(state) {
-	return {...state, manifest: state.manifest.slice(0, largestManifest + 1), script: state.script?.slice(0, largestScript + 1)};
-}
-
-// changed requests a new view after the delay.
+// changed asks for a new view after the delay.
 function changed(delay = 150) {
 	busy(true);
 	clearTimeout(pending);
@@ -111,67 +100,50 @@ function busy(is) {
 	else delete document.documentElement.dataset.busy;
 }
 
-function width() {
-	const place = state.tab === 'curves' ? byId('curves-pictures') : byId('panel-simulate');
-	return Math.max((place.clientWidth || document.body.clientWidth) - 4, 320);
+function width(id) {
+	return Math.max((byId(id).clientWidth || document.body.clientWidth) - 4, 320);
 }
 
-// show requests a view of the state, or of the state in a link. While the program is busy,
-// only the last request waits. The promise resolves once everything is shown.
-function show(link) {
+// show asks for a view of the state. While a request is being answered, only the last one
+// waits. The promise resolves once everything is shown.
+function show() {
 	clearTimeout(pending);
 	pending = 0;
 	selectTab(state.tab);
-	waiting = typeof link === 'string' ? {link} : {};
+	waiting = true;
 	busy(true);
 	work();
 	return new Promise(done => settled.push(done));
 }
 
-// work sends the waiting request to the program, unless the program is busy.
-function work() {
+async function work() {
 	if (working) return;
-	if (!waiting) {
-		if (pending) return;
-		busy(false);
-		settled.forEach(done => done());
-		settled = [];
-		return;
+	working = true;
+	while (waiting) {
+		waiting = false;
+		const tab = state.tab;
+		try {
+			const view = await ask(tab);
+			// Outdated views are dropped, except those of curves, which follow their sliders.
+			if (!waiting || tab === 'curves' && state.tab === 'curves') present(tab, view);
+		} catch (err) {
+			const gone = err instanceof TypeError;
+			notice(gone ? 'The program restart page does not answer any more. Start it again; the address of this page keeps your input.' : err.message);
+		}
 	}
-	working = {...waiting, state: cut(state), width: width()};
-	waiting = null;
-	worker.postMessage(JSON.stringify(working));
+	working = false;
+	if (pending) return;
+	busy(false);
+	settled.forEach(done => done());
+	settled = [];
 }
 
-// answered shows a view. It drops outdated views, except those of curves, which follow
-// their sliders.
-function answered({answer, failure}) {
-	const request = working;
-	working = null;
-	if (failure !== undefined) {
-		notice('The program of this page has ended (' + failure + '). Reload the page; the link above keeps your input.');
-		waiting = null;
-	} else if (!waiting || request.link !== undefined || request.state.tab === 'curves' && state.tab === 'curves') {
-		present(request, JSON.parse(answer));
-	}
-	work();
-}
-
-function present(request, view) {
-	notice(view.notice);
-	if (!view.state) {
-		summary('No result.');
-		return;
-	}
-	if (request.link !== undefined) {
-		state = view.state;
-		fillForms();
-	}
-	latest = {...latest, ...view};
-	selectTab(state.tab);
-	if (view.job) showJob(view.job);
-	if (view.simulate) showSimulation(view.simulate);
-	if (view.curves) showCurves(view.curves, view.state.curves);
+function present(tab, view) {
+	notice('');
+	latest[tab] = view;
+	if (tab === 'check') showCheck(view);
+	if (tab === 'run') showRun(view);
+	if (tab === 'curves') showCurves(view);
 	writeLink();
 }
 
@@ -198,14 +170,13 @@ function selectTab(tab) {
 // fillForms writes the state into the permanent fields.
 function fillForms() {
 	byId('manifest').value = state.manifest;
-	byId('name').value = state.name;
 	byId('script').value = state.script ?? '';
 	const c = state.curves;
 	byId('reduce').checked = Boolean(c.reduce);
 	byId('allowMax').checked = Boolean(c.allowMax);
 	byId('nodeMax').value = c.max ?? '';
 	byId('example').value = String(examples.findIndex(e => e.text === state.manifest));
-	trialShape = policyShape = triedContainers = '';
+	trialShape = policyShape = triedContainers = jobShape = '';
 	numberLines();
 }
 
@@ -289,16 +260,29 @@ async function writeLink() {
 	byId('copied').textContent = written ? '' : 'Too long for a link.';
 }
 
+// readLink takes the state of the address. It takes no field of another type, since
+// anybody can make a link.
 async function readLink() {
 	const link = location.hash.slice(1);
 	if (!link || location.hash === written) return false;
-	let text = '';
 	try {
-		text = await unpack(decodeURIComponent(link));
+		const given = JSON.parse(await unpack(decodeURIComponent(link)));
+		const text = value => typeof value === 'string' ? value : '';
+		state = {
+			tab: tabs.includes(given.tab) ? given.tab : 'check',
+			manifest: text(given.manifest),
+			job: text(given.job),
+			trials: Array.isArray(given.trials) ? given.trials : undefined,
+			script: typeof given.script === 'string' ? given.script : undefined,
+			step: whole(given.step),
+			curves: given.curves !== null && typeof given.curves === 'object' ? given.curves : {},
+		};
 	} catch (err) {
-		text = 'no state';
+		notice('The link is damaged and cannot be shown.');
+		return false;
 	}
-	await show(text);
+	fillForms();
+	await show();
 	return true;
 }
 
@@ -317,8 +301,12 @@ function lineButton(line, field) {
 
 function remarks(title, list, field) {
 	if (!list || !list.length) return [];
-	return [node('h2', {}, title), node('ul', {className: 'remarks'}, ...list.map(r =>
-		node('li', {className: r.kind}, node('b', {}, r.kind), lineButton(r.line, field), ' ', node('span', {className: 'text'}, r.text))))];
+	return [node('h2', {}, title), remarkList(list, field)];
+}
+
+function remarkList(list, field) {
+	return node('ul', {className: 'remarks'}, ...list.map(r =>
+		node('li', {className: r.kind}, node('b', {}, r.kind), lineButton(r.line, field), ' ', node('span', {className: 'text'}, r.text))));
 }
 
 function pairs(caption, head, rows) {
@@ -328,22 +316,35 @@ function pairs(caption, head, rows) {
 		node('tbody', {}, ...rows.map(r => node('tr', {}, node('th', {scope: 'row'}, r[0]), ...r.slice(1).map(c => node('td', {}, c))))));
 }
 
-// unread returns the title of the remarks on a file that is not shown but may be valid.
-const unread = list => list?.some(r => r.kind === 'notice') ? 'Not shown' : 'Mistakes';
+// ---- Check
 
-// ---- Job
+function showCheck(view) {
+	summary(view.summary);
+	fill('remarks', ...remarks('The file', view.remarks, byId('manifest')));
+	fill('objects', ...(view.objects ?? []).flatMap(o => [
+		node('h2', {}, o.title),
+		o.remarks ? remarkList(o.remarks, byId('manifest')) : node('p', {}, 'Nothing found.'),
+		o.worst ? node('p', {className: 'worst'}, node('b', {}, 'Worst case'), ' ', o.worst) : null,
+	]).filter(e => e));
+	showJobs(view);
+	const able = !view.noJob;
+	byId('trials').hidden = byId('trial-add').hidden = !able;
+	byId('trials-hint').textContent = able ? 'Say how a pod of ' + view.job + ' ends, and see how the Job takes it.' : view.noJob;
+	if (able) showTrials(view);
+	fill('spec', view.spec ? node('details', {}, node('summary', {}, 'What decides about restarts, with the defaults of the API server'), node('pre', {tabIndex: 0}, view.spec)) : null);
+}
 
-function showJob(job) {
-	summary(job.summary);
-	fill('mistakes', ...remarks(unread(job.mistakes), job.mistakes, byId('manifest')));
-	fill('findings', ...remarks('Likely mistakes', job.findings, byId('manifest')));
-	fill('worst', pairs('The worst case', null, job.worst));
-	const valid = !job.mistakes;
-	byId('trials').hidden = byId('trial-add').hidden = !valid;
-	if (valid) showTrials(job);
-	fill('defaults', pairs('Defaults that the API server fills in', ['field', 'value'], job.filled),
-		job.spec ? node('details', {}, node('summary', {}, 'The specification with its defaults'), node('pre', {tabIndex: 0}, job.spec)) : null,
-		job.unused ? node('details', {}, node('summary', {}, 'Without effect here'), node('ul', {}, ...job.unused.map(u => node('li', {}, u)))) : null);
+let jobShape = ''; // of the current choice of Jobs
+
+// showJobs lets one choose among several Jobs.
+function showJobs(view) {
+	const jobs = view.jobs ?? [];
+	byId('job-row').hidden = jobs.length < 2;
+	if (jobShape !== jobs.join('\n')) {
+		jobShape = jobs.join('\n');
+		fill('job', ...jobs.map(name => node('option', {value: name}, name)));
+	}
+	if (jobs.length > 1) byId('job').value = jobs.includes(state.job) ? state.job : view.job ?? jobs[0];
 }
 
 let trialShape = ''; // of the current forms
@@ -371,7 +372,7 @@ function showTrials(job) {
 
 // trials returns the trials to edit, which are the suggestions by default.
 function trials() {
-	state.trials ??= (latest.job.trials ?? []).map(t => t.trial);
+	state.trials ??= (latest.check.trials ?? []).map(t => t.trial);
 	return state.trials;
 }
 
@@ -386,34 +387,34 @@ function trialForm(trial, i, containers) {
 		node('div', {className: 'row'},
 			...containers.map(name => entry('exit code of ' + name, trial.exits?.[name] ?? '', (t, v) => { t.exits = {...t.exits, [name]: v}; }, {inputMode: 'numeric'})),
 			entry('index', trial.index, (t, v) => { t.index = whole(v); }, counts),
-			entry('failures before', trial.failures, (t, v) => { t.failures = whole(v); }, counts),
-			entry('and ignored ones', trial.ignored, (t, v) => { t.ignored = whole(v); }, counts),
+			entry('counted failures before', trial.failures, (t, v) => { t.failures = whole(v); }, counts),
+			entry('ignored failures before', trial.ignored, (t, v) => { t.ignored = whole(v); }, counts),
 			entry('conditions', trial.conditions, (t, v) => { t.conditions = v; }, {size: 18, placeholder: 'DisruptionTarget'}),
 			node('button', {type: 'button', 'aria-label': 'Remove pod ' + (i + 1), onclick: () => { trials().splice(i, 1); trialShape = ''; changed(0); byId('trial-add').focus(); }}, 'Remove')),
 		node('div', {id: 'tried-' + i, className: 'tried'}));
 }
 
 function trialResult(t) {
-	if (t.mistake) return [node('p', {className: 'mistake'}, node('b', {}, 'mistake'), ' ', t.mistake)];
+	if (t.mistake) return [node('p', {className: 'error'}, node('b', {}, 'error'), ' ', t.mistake)];
 	return [
 		node('p', {}, node('strong', {}, t.decides), t.counts ? ': ' + t.counts + '.' : '.', t.next ? ' ' + t.next[0].toUpperCase() + t.next.slice(1) + '.' : ''),
 		t.rules ? node('ul', {}, ...t.rules.map(r => node('li', {className: r.matched ? 'matched' : ''}, `rule ${r.rule} (${r.action}): ${r.why}`))) : null,
 	].filter(e => e);
 }
 
-// ---- Simulate
+// ---- Run
 
-function showSimulation(s) {
+function showRun(s) {
 	summary(s.summary);
 	if (document.activeElement !== byId('script')) byId('script').value = s.script;
 	numberLines();
-	fill('wrong', ...remarks(unread(s.mistakes), s.mistakes, byId('manifest')), ...remarks('Mistakes in the script', s.wrong, byId('script')));
+	fill('wrong', ...remarks('Mistakes in the outcomes', s.wrong, byId('script')));
 	const slider = byId('step');
 	slider.max = Math.max(s.steps, 1);
 	slider.value = s.step;
 	slider.disabled = s.steps < 2;
-	slider.setAttribute('aria-valuetext', `step ${s.step} of ${s.steps}, at ${s.at}`);
-	byId('step-text').textContent = s.steps ? `${s.step} of ${s.steps}, at ${s.at}` : '';
+	slider.setAttribute('aria-valuetext', `step ${s.step} of ${s.steps}, after ${s.at}`);
+	byId('step-text').textContent = s.steps ? `${s.step} of ${s.steps}, after ${s.at}` : '';
 	byId('step-first').disabled = byId('step-back').disabled = s.step <= 1;
 	byId('step-next').disabled = byId('step-last').disabled = s.step >= s.steps;
 	fill('lines', s.lines ? node('ul', {}, ...s.lines.map(l => node('li', {}, l))) : null,
@@ -424,14 +425,14 @@ function showSimulation(s) {
 }
 
 function step(n) {
-	const last = latest.simulate.steps;
+	const last = latest.run.steps;
 	n = Math.min(Math.max(n, 1), last);
 	state.step = n === last ? 0 : n;
 	show();
 }
 
 // current returns the requested step.
-const current = () => state.step || latest.simulate.steps;
+const current = () => state.step || latest.run.steps;
 
 // ---- Curves
 
@@ -470,11 +471,15 @@ let policyShape = '';
 
 // curves returns the settings to edit.
 function curves() {
-	if (!state.curves.policies) state.curves = latest.state.curves;
+	if (!state.curves.policies) {
+		const {width, dark, ...settings} = latest.curves.settings;
+		state.curves = settings;
+	}
 	return state.curves;
 }
 
-function showCurves(c, settings) {
+function showCurves(c) {
+	const settings = c.settings;
 	summary(c.summary);
 	presets = c.presets;
 	const shape = String(settings.policies.length);
@@ -486,7 +491,7 @@ function showCurves(c, settings) {
 			slider('pods', settings.pods, v => { curves().pods = whole(v); }, {min: 1, max: 500}),
 			slider('requests', settings.requests, v => { curves().requests = whole(v); }, {min: 1, max: 50}),
 			slider('drawn time', settings.window, v => { curves().window = v; }),
-			node('small', {}, 'requests to the API server per restart'));
+			node('small', {}, 'requests: to the API server, for each restart'));
 	}
 	byId('policy-add').disabled = byId('node-add').disabled = settings.policies.length >= 4;
 	byId('node-add').disabled ||= !c.node;
@@ -494,20 +499,24 @@ function showCurves(c, settings) {
 		c.notes ? node('ul', {}, ...c.notes.map(n => node('li', {className: n.warning ? 'warning' : ''},
 			n.warning ? node('b', {}, 'warning') : null, `${n.field} ${n.value}: ${n.reason}`))) : null);
 	const head = c.table ? c.table[0] : null;
-	fill('curves-table', c.wrong ? node('ul', {className: 'remarks'}, ...c.wrong.map(w => node('li', {className: 'mistake'}, node('b', {}, 'mistake'),
-		(w.policy >= 0 ? 'policy ' + (w.policy + 1) + ': ' : '') + w.text))) : null,
+	fill('curves-table', c.wrong ? node('ul', {className: 'remarks'}, ...c.wrong.map(w => node('li', {className: 'error'}, node('b', {}, 'error'),
+		(w.policy >= 0 ? 'curve ' + (w.policy + 1) + ': ' : '') + w.text))) : null,
 		head ? pairs('Figures', head, c.table.slice(1)) : null);
-	const wanted = c.pictures ?? [];
-	byId('curves-pictures').hidden = !wanted.length;
-	if (byId('curves-pictures').children.length !== wanted.length) {
-		fill('curves-pictures', ...wanted.map((p, i) => node('div', {className: 'picture', id: 'curve-picture-' + i})));
+	const wanted = c.charts ?? [];
+	if (byId('charts').children.length !== wanted.length) {
+		fill('charts', ...wanted.map(() => node('figure', {}, node('figcaption', {}), node('img', {}))));
 	}
-	wanted.forEach((p, i) => picture(byId('curve-picture-' + i), p));
+	wanted.forEach((chart, i) => {
+		const [caption, image] = byId('charts').children[i].children;
+		caption.textContent = chart.title;
+		image.alt = chart.text;
+		image.src = chart.url;
+	});
 }
 
 function policyForm(p, i) {
 	const set = (key, read = v => v) => v => { curves().policies[i][key] = read(v); };
-	const of = label => 'policy ' + (i + 1) + ': ' + label;
+	const of = label => 'curve ' + (i + 1) + ': ' + label;
 	const name = node('input', {value: p.name, size: 16, autocomplete: 'off', maxLength: 40});
 	name.addEventListener('input', () => { curves().policies[i].name = name.value; changed(); });
 	const choose = node('select', {'aria-label': of('preset')}, node('option', {value: ''}, 'take a preset'), ...presets.map((q, k) => node('option', {value: String(k)}, q.name)));
@@ -516,9 +525,9 @@ function policyForm(p, i) {
 		curves().policies[i] = {...presets[Number(choose.value)]};
 		redraw(() => byId('policies').children[i].querySelector('select'));
 	});
-	return node('fieldset', {}, node('legend', {}, 'Policy ' + (i + 1)),
+	return node('fieldset', {}, node('legend', {}, 'Curve ' + (i + 1)),
 		node('div', {className: 'row'}, node('label', {}, 'name ', name), choose,
-			node('button', {type: 'button', 'aria-label': 'Remove policy ' + (i + 1), onclick: () => {
+			node('button', {type: 'button', 'aria-label': 'Remove curve ' + (i + 1), onclick: () => {
 				curves().policies.splice(i, 1);
 				redraw(() => byId('policy-add'));
 			}}, 'Remove')),
@@ -527,23 +536,8 @@ function policyForm(p, i) {
 		slider(of('factor'), p.factor, set('factor', decimal), {min: 1, max: 5, step: 0.1}),
 		slider(of('jitter'), p.jitter, set('jitter', decimal), {min: 0, max: 1, step: 0.05}),
 		slider(of('reset after'), p.reset, set('reset')),
-		node('div', {className: 'row limit'},
-			field('gives up after', p.starts ?? '', set('starts', whole), {size: 4, inputMode: 'numeric', placeholder: 'any'}),
-			field('starts in', p.within ?? '', set('within', text => text.trim()), {size: 5, placeholder: '10s'})),
-		check('restarted by a kubelet: makes API requests', !p.outside, on => { curves().policies[i].outside = !on; }));
-}
-
-// field and check create a field and a box with a label.
-function field(label, value, set, properties) {
-	const input = node('input', {value, autocomplete: 'off', ...properties});
-	input.addEventListener('input', () => { set(input.value); changed(); });
-	return node('label', {}, label + ' ', input);
-}
-
-function check(label, checked, set) {
-	const input = node('input', {type: 'checkbox', checked});
-	input.addEventListener('change', () => { set(input.checked); changed(0); });
-	return node('label', {className: 'check'}, input, ' ' + label);
+		p.starts ? node('small', {}, `gives up after ${p.starts} starts in ${p.within}`) : null,
+		p.outside ? node('small', {}, 'works without a kubelet, so restarts make no API requests') : null);
 }
 
 // redraw recreates the forms and sets the focus.
@@ -557,7 +551,7 @@ async function redraw(focus) {
 
 function listen() {
 	byId('manifest').addEventListener('input', () => { state.manifest = byId('manifest').value; trialShape = ''; byId('example').value = '-1'; changed(300); });
-	byId('name').addEventListener('input', () => { state.name = byId('name').value.trim(); trialShape = ''; changed(300); });
+	byId('job').addEventListener('change', () => { state.job = byId('job').value; state.trials = state.script = undefined; trialShape = ''; changed(0); });
 	byId('script').addEventListener('input', () => { state.script = byId('script').value; state.step = 0; changed(300); });
 	byId('example').addEventListener('change', () => {
 		const chosen = examples[Number(byId('example').value)];
@@ -573,11 +567,11 @@ function listen() {
 	byId('step-first').addEventListener('click', () => step(1));
 	byId('step-back').addEventListener('click', () => step(current() - 1));
 	byId('step-next').addEventListener('click', () => step(current() + 1));
-	byId('step-last').addEventListener('click', () => step(latest.simulate.steps));
+	byId('step-last').addEventListener('click', () => step(latest.run.steps));
 	byId('reduce').addEventListener('change', () => { curves().reduce = byId('reduce').checked; changed(0); });
 	byId('allowMax').addEventListener('change', () => { curves().allowMax = byId('allowMax').checked; changed(0); });
 	byId('nodeMax').addEventListener('input', () => { curves().max = byId('nodeMax').value.trim(); changed(); });
-	byId('policy-add').addEventListener('click', () => { curves().policies.push({...presets[0], name: 'policy ' + (curves().policies.length + 1)}); redraw(() => byId('policies').lastElementChild.querySelector('input')); });
+	byId('policy-add').addEventListener('click', () => { curves().policies.push({...presets[0], name: 'curve ' + (curves().policies.length + 1)}); redraw(() => byId('policies').lastElementChild.querySelector('input')); });
 	byId('node-add').addEventListener('click', () => { curves().policies.push({...latest.curves.node}); redraw(() => byId('policies').lastElementChild.querySelector('input')); });
 	byId('skip').addEventListener('click', event => { event.preventDefault(); byId('panel-' + state.tab).focus(); });
 	byId('copy').addEventListener('click', async () => {
@@ -599,37 +593,27 @@ function listen() {
 		byId('tab-' + state.tab).focus();
 	});
 	window.addEventListener('hashchange', readLink);
-	window.addEventListener('resize', () => { if (state.tab !== 'job') changed(200); });
+	window.addEventListener('resize', () => { if (state.tab !== 'check') changed(200); });
+	matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { if (state.tab === 'curves') changed(0); });
 	window.addEventListener('beforeprint', () => { byId('paper').textContent = state.manifest; });
 }
 
 function startWith(example) {
-	state = {...state, manifest: example.text, name: '', trials: undefined, script: undefined, step: 0};
+	state = {...state, manifest: example.text, job: '', trials: undefined, script: undefined, step: 0};
 	fillForms();
 	return show();
 }
 
 // ---- start
 
-// load fetches a file.
-async function load(name, as) {
-	const answer = await fetch(name);
-	if (!answer.ok) throw new Error(`${name}: ${answer.status} ${answer.statusText}`);
-	return answer[as]();
-}
-
 async function start() {
-	const [program, support, source, list] = await Promise.all([load('playground.bin', 'arrayBuffer'), load('wasm_exec.js', 'text'), load('worker.js', 'text'), load('examples.json', 'json')]);
-	examples = list;
-	// From here on the page makes no request, and neither does the worker, which inherits
-	// the policy.
-	document.head.append(node('meta', {httpEquiv: 'Content-Security-Policy', content: "connect-src 'none'"}));
-	await startProgram(program, support, source);
+	const answer = await fetch('api/examples');
+	if (!answer.ok) throw new Error(await answer.text());
+	examples = await answer.json();
 	fill('example', node('option', {value: '-1'}, 'your own'), ...examples.map((e, i) => node('option', {value: String(i)}, e.name)));
 	for (const id of ['manifest', 'script']) withNumbers(byId(id));
 	listen();
-	if (!await readLink()) await startWith(examples.find(e => e.name === 'quickstart') ?? {text: ''});
-	performance.mark('first result');
+	if (!await readLink()) await startWith(examples[0]);
 	document.documentElement.dataset.ready = 'yes';
 }
 
