@@ -87,7 +87,7 @@ func TestAxeFindsNothing(t *testing.T) {
 		p := open(t, "", width, dark)
 		eval[bool](p, source+"\n;true")
 		state := func(name string) string { return fmt.Sprintf("%s, %d pixels, dark %v", name, width, dark) }
-		for _, name := range []string{"job", "simulate", "curves"} {
+		for _, name := range []string{"check", "run", "curves"} {
 			p.choose(name)
 			p.inspect(state(name))
 		}
@@ -96,10 +96,10 @@ func TestAxeFindsNothing(t *testing.T) {
 		p.inspect(state("four policies and notes"))
 		p.enter("nodeMax", "x")
 		p.inspect(state("a mistake in the settings"))
-		p.choose("job")
+		p.choose("check")
 		p.enter("manifest", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: A}\nspec: {paralelism: 3}\n")
 		p.inspect(state("mistakes"))
-		p.choose("simulate")
+		p.choose("run")
 		p.inspect(state("mistakes on Simulate"))
 		if width == 390 && dark {
 			p.act(`document.body.append(node('img', {}), node('input', {}))`)

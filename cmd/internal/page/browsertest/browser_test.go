@@ -32,7 +32,8 @@ const patience = 10 * time.Minute
 
 var (
 	address string          // of the page
-	folder  string          // of the programs that are built, removed after the tests
+	folder  string          // of the program that is built, removed after the tests
+	program string          // restart, which serves the page
 	browser context.Context // one for all tests
 )
 
@@ -49,14 +50,15 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// built builds a program of the module cmd, and returns its path.
-func built(program string) (path string, err error) {
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", folder, "./"+program)
-	build.Dir = "../.."
+// built builds the program restart, and returns its path.
+func built() (path string, err error) {
+	path = filepath.Join(folder, "restart")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", path, "./restart")
+	build.Dir = "../../.."
 	if said, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%s: %w\n%s", program, err, said)
+		return "", fmt.Errorf("restart: %w\n%s", err, said)
 	}
-	return filepath.Join(folder, program), nil
+	return path, nil
 }
 
 // withPage builds the page, serves it, and runs the tests.
@@ -65,11 +67,10 @@ func withPage(test func() int) (code int, err error) {
 		return 0, err
 	}
 	defer os.RemoveAll(folder)
-	playground, err := built("playground")
-	if err != nil {
+	if program, err = built(); err != nil {
 		return 0, err
 	}
-	server := exec.Command(playground, "-addr", "127.0.0.1:0")
+	server := exec.Command(program, "page", "--addr", "127.0.0.1:0")
 	server.Stderr = os.Stderr
 	out, err := server.StdoutPipe()
 	if err == nil {
@@ -114,12 +115,13 @@ type tab struct {
 
 	mu       sync.Mutex
 	loaded   bool
-	requests []string // after it was loaded
+	requests []string // to somebody else, after it was loaded
 	trouble  []string // errors and warnings of the console, exceptions, violations of the policy
 }
 
 // open opens the page, which shares nothing with other tabs, and waits until it is ready.
-// At the end of the test it must have made no request, and the console be empty.
+// At the end of the test it must have asked nobody but its own program, and the console be
+// empty.
 func open(t *testing.T, fragment string, width int64, dark bool) *tab {
 	t.Helper()
 	bound, cancel := context.WithTimeout(browser, patience)
@@ -147,7 +149,7 @@ func (p *tab) heard(event any) {
 	defer p.mu.Unlock()
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
-		if p.loaded {
+		if p.loaded && !strings.HasPrefix(e.Request.URL, address) && !strings.HasPrefix(e.Request.URL, "data:") {
 			p.requests = append(p.requests, e.Request.URL)
 		}
 	case *runtime.EventConsoleAPICalled:
@@ -171,7 +173,7 @@ func (p *tab) check() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, r := range p.requests {
-		p.t.Errorf("a request after the page was loaded: %.200s", r)
+		p.t.Errorf("a request to somebody else: %.200s", r)
 	}
 	for _, text := range p.trouble {
 		p.t.Errorf("%.500s", text)

@@ -73,7 +73,7 @@ func TestNothingPastedIsExecuted(t *testing.T) {
 		p.enter("name", "")
 		p.act(`for (const f of document.querySelectorAll('.trial input:not([type=number])')) { f.value = $; f.dispatchEvent(new Event('input')); } show()`, attack)
 		p.unharmed("a pod")
-		p.choose("simulate")
+		p.choose("run")
 		p.enter("script", "*: "+attack+"\n"+attack+": 1\n")
 		p.unharmed("a script")
 		p.choose("curves")
@@ -84,7 +84,7 @@ func TestNothingPastedIsExecuted(t *testing.T) {
 		if len(p.texts("#curves-pictures svg")) != 2 {
 			t.Errorf("%s: no pictures", attack)
 		}
-		p.choose("job")
+		p.choose("check")
 	}
 	if shown < 2*len(attacks) {
 		t.Errorf("%d texts were shown", shown)
@@ -172,8 +172,8 @@ func TestBadTextsAreAnswered(t *testing.T) {
 		if !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %.500s", what, got)
 		}
-		p.choose("simulate")
-		p.choose("job")
+		p.choose("run")
+		p.choose("check")
 		t.Logf("%s: answered in %v", what, time.Since(begun).Round(time.Millisecond))
 	}
 	p.enter("manifest", valid)
@@ -187,7 +187,7 @@ func TestLinkShowsWhatOneSaw(t *testing.T) {
 	p := open(t, "", 1000, false)
 	p.enter("manifest", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: linked}\nspec: {backoffLimit: 2, template: {spec: {restartPolicy: Never, containers: [{name: main}]}}}\n")
 	p.act(`const f = document.querySelector('.trial input'); f.value = '7'; f.dispatchEvent(new Event('input')); show()`)
-	p.choose("simulate")
+	p.choose("run")
 	p.enter("script", "*: 3, 0\n")
 	p.click("step-first")
 	p.click("step-next")

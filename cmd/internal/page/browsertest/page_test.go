@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -11,12 +12,12 @@ func TestPageShowsThreeTabs(t *testing.T) {
 	for _, width := range []int64{390, 1600} {
 		t.Run(fmt.Sprintf("%d pixels", width), func(t *testing.T) {
 			p := open(t, "", width, false)
-			if summary := p.texts("#summary"); len(summary) != 1 || summary[0] != "Job default/quickstart is valid, 0 findings." {
+			if summary := p.texts("#summary"); len(summary) != 1 || !strings.HasPrefix(summary[0], "1 object judged: nothing found. Not judged: ") {
 				t.Errorf("it begins with %q", summary)
 			}
-			for tab, filled := range map[string]string{"job": ".tried", "simulate": "#run-picture svg", "curves": "#curves-pictures svg"} {
+			for tab, filled := range map[string]string{"check": ".tried", "run": "#run-picture svg", "curves": "#charts figure:nth-child(2) figcaption"} {
 				p.choose(tab)
-				for _, other := range []string{"job", "simulate", "curves"} {
+				for _, other := range []string{"check", "run", "curves"} {
 					if shown := len(p.texts("#panel-"+other)) > 0; shown != (other == tab) {
 						t.Errorf("%s is chosen, %s is shown: %v", tab, other, shown)
 					}

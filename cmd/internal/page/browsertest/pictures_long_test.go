@@ -14,10 +14,10 @@ import (
 // TestNothingIsWiderThanThePage takes a picture of every tab, on narrow and wide pages,
 // light and dark. With PICTURES=folder it keeps them, to be looked at.
 func TestNothingIsWiderThanThePage(t *testing.T) {
-	for _, width := range []int64{360, 1600, 3840} {
+	for _, width := range []int64{360, 390, 1024, 1920, 3840} {
 		for _, dark := range []bool{false, true} {
 			p := open(t, "", width, dark)
-			for _, name := range []string{"job", "simulate", "curves"} {
+			for _, name := range []string{"check", "run", "curves"} {
 				p.choose(name)
 				if wide := eval[int64](p, `document.documentElement.scrollWidth`); wide > width {
 					t.Errorf("%s is %d pixels wide on a page of %d: %v", name, wide, width, p.tooWide(width))

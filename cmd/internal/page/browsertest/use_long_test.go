@@ -36,11 +36,11 @@ func TestPageIsUsedByKeysAlone(t *testing.T) {
 		t.Errorf("first is %s", got)
 	}
 	p.press(kb.Tab)
-	if got := p.focus(); got != "tab-job" {
+	if got := p.focus(); got != "tab-check" {
 		t.Fatalf("then comes %s", got)
 	}
 	p.press(kb.ArrowRight)
-	if got := p.focus(); got != "tab-simulate" || len(p.texts("#panel-simulate")) != 1 || len(p.texts("#panel-job")) != 0 {
+	if got := p.focus(); got != "tab-run" || len(p.texts("#panel-run")) != 1 || len(p.texts("#panel-check")) != 0 {
 		t.Errorf("the arrow leads to %s", got)
 	}
 	reached := []string{}
@@ -75,7 +75,7 @@ func TestPageIsUsedByKeysAlone(t *testing.T) {
 	if got := steps(); got != "2 of 6, at 1s" {
 		t.Errorf("space leads to %s", got)
 	}
-	p.act(`document.getElementById('tab-simulate').focus()`)
+	p.act(`document.getElementById('tab-run').focus()`)
 	p.press(kb.End)
 	if got := p.focus(); got != "tab-curves" {
 		t.Errorf("End leads to %s", got)
@@ -94,7 +94,7 @@ func TestPageIsUsedByKeysAlone(t *testing.T) {
 func TestEverythingHasAName(t *testing.T) {
 	p := open(t, "", 1000, false)
 	counted := make(map[string]int)
-	for _, name := range []string{"job", "simulate", "curves"} {
+	for _, name := range []string{"check", "run", "curves"} {
 		p.choose(name)
 		tree := result(p, chromedp.Action[accessibility.GetFullAXTreeResult](func(ctx context.Context, t *chromedp.Target) (accessibility.GetFullAXTreeResult, error) {
 			return cdp.Call(ctx, t, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
@@ -123,7 +123,7 @@ func TestEverythingHasAName(t *testing.T) {
 
 func TestEveryTabIsPrinted(t *testing.T) {
 	p := open(t, "", 1000, true)
-	for _, name := range []string{"job", "simulate", "curves"} {
+	for _, name := range []string{"check", "run", "curves"} {
 		p.choose(name)
 		text := result(p, chromedp.PrintToPDF(chromedp.PDFPaper(chromedp.PaperA4), chromedp.PDFPrintBackground()))
 		if !bytes.HasPrefix(text, []byte("%PDF-")) || len(text) < 10_000 {
@@ -132,7 +132,7 @@ func TestEveryTabIsPrinted(t *testing.T) {
 		p.keep(name+"-print.pdf", text)
 	}
 	p.do(call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}))
-	for _, name := range []string{"job", "simulate", "curves"} {
+	for _, name := range []string{"check", "run", "curves"} {
 		p.act(`state.tab = $; show(); dispatchEvent(new Event('beforeprint'))`, name)
 		p.keep(name+"-print.png", result(p, chromedp.FullScreenshot(100)))
 	}
@@ -143,11 +143,11 @@ func TestEveryTabIsPrinted(t *testing.T) {
 func TestFirstResultComesSoon(t *testing.T) {
 	p := open(t, "", 1600, false)
 	t.Logf("first result after %.0f ms", eval[float64](p, `performance.getEntriesByName('first result')[0].startTime`))
-	for _, name := range []string{"job", "simulate", "curves"} {
+	for _, name := range []string{"check", "run", "curves"} {
 		t.Logf("%s: %.0f ms", name, eval[float64](p, `(async () => { state.tab = $; const begun = performance.now(); await show(); return performance.now() - begun; })()`, name))
 	}
 	for _, example := range []string{"flaky-1000", "tenth-1000"} {
-		p.choose("simulate")
+		p.choose("run")
 		took := eval[float64](p, `(async () => { const begun = performance.now(); await startWith(examples.find(e => e.name === $)); return performance.now() - begun; })()`, example)
 		t.Logf("%s, simulated and drawn: %.0f ms, %s", example, took, p.texts("#summary")[0])
 	}
