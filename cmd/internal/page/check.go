@@ -36,8 +36,9 @@ type checkQuestion struct {
 
 // checkAnswer is the content of the tab Check.
 type checkAnswer struct {
-	Summary string   `json:"summary"`
-	Remarks []Remark `json:"remarks,omitempty"` // about the file
+	Summary   string   `json:"summary"`
+	NotJudged string   `json:"notJudged,omitempty"`
+	Remarks   []Remark `json:"remarks,omitempty"` // about the file
 	Objects []object `json:"objects,omitempty"`
 
 	Jobs       []string `json:"jobs,omitempty"` // names, to choose one
@@ -92,6 +93,9 @@ func checked(_ context.Context, q checkQuestion) checkAnswer {
 		}
 	}
 	a.Summary = total(judged, others, counts)
+	if judged > 0 {
+		a.NotJudged = "Not judged: " + check.NotJudged + "."
+	}
 
 	job, names, why := jobOf(file, q.Job)
 	a.Jobs, a.NoJob = names, why
@@ -123,9 +127,6 @@ func total(judged, others int, counts map[check.Severity]int) string {
 	text := fmt.Sprintf("%s judged: %s.", count(judged, "object"), strings.Join(found, ", "))
 	if others > 0 {
 		text += fmt.Sprintf(" Passed over: %s.", count(others, "other document"))
-	}
-	if judged > 0 {
-		text += " Not judged: " + check.NotJudged + "."
 	}
 	return text
 }

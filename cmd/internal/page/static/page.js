@@ -326,6 +326,7 @@ function showCheck(view) {
 		o.remarks ? remarkList(o.remarks, byId('manifest')) : node('p', {}, 'Nothing found.'),
 		o.worst ? node('p', {className: 'worst'}, node('b', {}, 'Worst case'), ' ', o.worst) : null,
 	]).filter(e => e));
+	byId('not-judged').textContent = view.notJudged ?? '';
 	showJobs(view);
 	const able = !view.noJob;
 	byId('trials').hidden = byId('trial-add').hidden = !able;
@@ -394,10 +395,12 @@ function trialForm(trial, i, containers) {
 		node('div', {id: 'tried-' + i, className: 'tried'}));
 }
 
+const capital = text => text[0].toUpperCase() + text.slice(1);
+
 function trialResult(t) {
 	if (t.mistake) return [node('p', {className: 'error'}, node('b', {}, 'error'), ' ', t.mistake)];
 	return [
-		node('p', {}, node('strong', {}, t.decides), t.counts ? ': ' + t.counts + '.' : '.', t.next ? ' ' + t.next[0].toUpperCase() + t.next.slice(1) + '.' : ''),
+		node('p', {}, node('strong', {}, capital(t.decides)), t.counts ? ': ' + t.counts + '.' : '.', t.next ? ' ' + capital(t.next) + '.' : ''),
 		t.rules ? node('ul', {}, ...t.rules.map(r => node('li', {className: r.matched ? 'matched' : ''}, `rule ${r.rule} (${r.action}): ${r.why}`))) : null,
 	].filter(e => e);
 }
@@ -490,7 +493,7 @@ function showCurves(c) {
 			slider('run length', settings.run, v => { curves().run = v; }),
 			slider('pods', settings.pods, v => { curves().pods = whole(v); }, {min: 1, max: 500}),
 			slider('requests', settings.requests, v => { curves().requests = whole(v); }, {min: 1, max: 50}),
-			slider('drawn time', settings.window, v => { curves().window = v; }),
+			slider('until', settings.window, v => { curves().window = v; }),
 			node('small', {}, 'requests: to the API server, for each restart'));
 	}
 	byId('policy-add').disabled = byId('node-add').disabled = settings.policies.length >= 4;
