@@ -100,7 +100,7 @@ func TestAxeFindsNothing(t *testing.T) {
 		p.enter("manifest", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: A}\nspec: {paralelism: 3}\n")
 		p.inspect(state("mistakes"))
 		p.choose("run")
-		p.inspect(state("mistakes on Simulate"))
+		p.inspect(state("mistakes on Run"))
 		if width == 390 && dark {
 			p.act(`document.body.append(node('img', {}), node('input', {}))`)
 			if found, _ := p.violations(); len(found) < 2 {

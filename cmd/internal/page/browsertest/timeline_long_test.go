@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// timelinePage returns the address of the page that runjob draws of a run of that many
+// timelinePage returns the address of the page that restart job draws of a run of that many
 // indexes: each of them runs for a tenth of a second, one after the other, and every
 // seventh fails.
 func timelinePage(t *testing.T, indexes int) string {
@@ -42,7 +43,7 @@ func timelinePage(t *testing.T, indexes int) string {
 	if err := os.WriteFile(file, []byte(events.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if said, err := byProgram(t, "timeline", file, "-o", filepath.Join(folder, "run.html")).CombinedOutput(); err != nil {
+	if said, err := exec.Command(program, "job", "timeline", file, "-o", filepath.Join(folder, "run.html")).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	server := httptest.NewServer(http.FileServer(http.Dir(folder)))
