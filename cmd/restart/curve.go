@@ -1,15 +1,267 @@
 package main
 
 import (
-	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/restartkit/restart/cmd/internal/curve"
 )
 
 func curveCommand() *cobra.Command {
-	return &cobra.Command{
+	o := curveOptions{until: 30 * time.Minute, pods: 110, requests: 5}
+	c := &cobra.Command{
 		Use:   "curve [PRESET…]",
 		Short: "Show the delays of a curve, as a table or a picture",
-		RunE:  func(*cobra.Command, []string) error { return errors.New("not written yet") },
+		Long: `curve counts the restarts of a pod under delay curves, and the API requests that a
+kubelet makes for a node full of such pods, before you roll a curve out. Without
+arguments it compares the three curves of KEP-4603 (Tune CrashLoopBackOff). The
+table shows restarts by window of time, and how many more they are than under
+the first curve. A window includes restarts at its end.
+
+An argument is [NAME=]CURVE[,OPTION=VALUE]… CURVE is a preset or INITIAL/MAX, such
+as 1s/60s. Options:
+  max=60s     an operator's maximum; also caps the first delay
+  factor=1.5  growth per failure, 1 or at least 1.01 (default 2)
+  free=1      restarts without a delay before the curve begins
+  reset=10m   a run longer than this starts the curve over
+  run=10s     length of each run of the pod (default: that of --run)
+
+Presets, with their sources:
+` + presetHelp() + `
+docker, systemd and flink work without a kubelet, so their restarts make no API
+requests.
+
+Restarts are counted at the end of their delays. A kubelet with the default
+syncFrequency of 1m is late by up to half the delay, at most 30s, and a second.
+
+Exit codes: 0 fine, 2 an argument or a flag is wrong, 3 the table or the picture
+cannot be written.`,
+		Example: `  restart curve
+  restart curve kubelet docker systemd -o systems.svg
+  restart curve kubelet mine=1s/30s,free=1 --run 10s --until 15m
+  restart curve short=kubelet,run=1m long=kubelet,run=9m59s`,
+		ValidArgsFunction: cobra.FixedCompletions(curve.Names(), cobra.ShellCompDirectiveNoFileComp),
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.show(args, c.OutOrStdout(), c.ErrOrStderr())
+		},
 	}
+	flags := c.Flags()
+	flags.StringVarP(&o.file, "output", "o", "", "also draw a picture, a `FILE` that ends in .svg or .png")
+	flags.DurationVar(&o.run, "run", 0, "length of each run of the pod")
+	flags.DurationVar(&o.until, "until", o.until, "time to cover, from the first start on")
+	flags.IntVar(&o.pods, "pods", o.pods, "number of such pods on the node")
+	flags.IntVar(&o.requests, "requests", o.requests, "API requests of the kubelet for each restart")
+	return c
+}
+
+// presetHelp describes the presets.
+func presetHelp() string {
+	var b strings.Builder
+	for _, s := range curve.Systems() {
+		if s.Refused == "" {
+			fmt.Fprintf(&b, "  %-15s  %s\n%19s(%s)\n", s.Curve.Name, s.Text, "", s.Source)
+		}
+	}
+	b.WriteString("\nNot expressed exactly, and so refused:\n")
+	for _, s := range curve.Systems() {
+		if s.Refused != "" {
+			fmt.Fprintf(&b, "  %-15s  %s\n%19s(%s)\n", s.Curve.Name, strings.ReplaceAll(wrap(s.Refused, 61), "\n", "\n"+strings.Repeat(" ", 19)), "", s.Source)
+		}
+	}
+	return b.String()
+}
+
+// wrap breaks text into lines of at most width bytes, at spaces.
+func wrap(text string, width int) string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	return strings.Join(append(lines, line), "\n")
+}
+
+// curveOptions holds the flags.
+type curveOptions struct {
+	file           string
+	run, until     time.Duration
+	pods, requests int
+}
+
+// show prints the table and writes the picture.
+func (o *curveOptions) show(args []string, stdout, stderr io.Writer) error {
+	ending := strings.ToLower(filepath.Ext(o.file))
+	switch {
+	case o.file != "" && ending != ".svg" && ending != ".png":
+		return usageError("-o %s: must end in .svg or .png", o.file)
+	case o.run < 0 || o.run > curve.Longest:
+		return usageError("--run %v: must be in 0s..%s", o.run, curve.Duration(curve.Longest))
+	case o.until < time.Second || o.until > curve.Longest:
+		return usageError("--until %v: must be in 1s..%s", o.until, curve.Duration(curve.Longest))
+	case o.pods < 1 || o.pods > 1_000_000:
+		return usageError("--pods %d: must be in 1..1000000", o.pods)
+	case o.requests < 0 || o.requests > 1_000_000:
+		return usageError("--requests %d: must be in 0..1000000", o.requests)
+	}
+	curves, err := o.curves(args)
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(stdout, o.table(curves)); err != nil || o.file == "" {
+		return nil // the program's output keeps the error
+	}
+	p := curve.Picture{Title: curvesTitle(curves), Curves: curves, End: o.until, Width: 720, Height: 400}
+	draw := p.SVG
+	if ending == ".png" {
+		draw = p.PNG
+	}
+	picture, err := draw()
+	if err == nil {
+		err = os.WriteFile(o.file, picture, 0o644)
+	}
+	if err != nil {
+		return &exitError{code: exitUnwritten, err: err}
+	}
+	fmt.Fprintf(stderr, "restart curve: wrote %s\n", o.file)
+	return nil
+}
+
+// curves returns the curves of the arguments.
+func (o *curveOptions) curves(args []string) ([]curve.Curve, error) {
+	if len(args) == 0 {
+		args = []string{"kubelet", "kubelet-reduced", "1s maximum=kubelet,max=1s"}
+	}
+	if len(args) > curve.Most {
+		return nil, usageError("%d curves: at most %d can be told apart", len(args), curve.Most)
+	}
+	var curves []curve.Curve
+	for _, arg := range args {
+		c, err := curve.Parse(arg)
+		if err != nil {
+			return nil, usageError("%s: %w", arg, err)
+		}
+		if slices.ContainsFunc(curves, func(other curve.Curve) bool { return other.Name == c.Name }) {
+			return nil, usageError("%s: another curve has this name; write NAME=%s", arg, arg)
+		}
+		if c.Run == 0 {
+			c.Run = o.run
+		}
+		curves = append(curves, c)
+	}
+	return curves, nil
+}
+
+// curvesTitle names the pod of a picture.
+func curvesTitle(curves []curve.Curve) string {
+	run := curves[0].Run
+	switch {
+	case slices.ContainsFunc(curves, func(c curve.Curve) bool { return c.Run != run }):
+		return "Restarts of one pod"
+	case run > 0:
+		return "Restarts of one pod that runs for " + curve.Duration(run) + " each time"
+	}
+	return "Restarts of one pod that crashes as soon as it starts"
+}
+
+// table returns the restarts of each curve by window, and the requests.
+func (o *curveOptions) table(curves []curve.Curve) string {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
+	row := func(name string, cell func(curve.Curve) string) {
+		fmt.Fprint(t, "  ", name)
+		for _, c := range curves {
+			fmt.Fprint(t, "\t", cell(c))
+		}
+		fmt.Fprintln(t)
+	}
+	counts := func(name string, count func(curve.Curve) float64) {
+		row(name, func(c curve.Curve) string {
+			n, first := count(c), count(curves[0])
+			switch {
+			case c.Name == curves[0].Name:
+				return curve.Number(n)
+			case n < first:
+				return fmt.Sprintf("%s (-%s)", curve.Number(n), curve.Number(first-n))
+			}
+			return fmt.Sprintf("%s (+%s)", curve.Number(n), curve.Number(n-first))
+		})
+	}
+	excess := ""
+	if len(curves) > 1 {
+		excess = fmt.Sprintf("; in brackets the difference from %q", curves[0].Name)
+	}
+
+	row("", func(c curve.Curve) string { return c.Name })
+	row("delays", curve.Curve.Describe)
+	if slices.ContainsFunc(curves, func(c curve.Curve) bool { return c.Run > 0 }) {
+		row("runs of", func(c curve.Curve) string { return curve.Duration(c.Run) })
+	}
+	t.Flush()
+
+	fmt.Fprintf(&b, "\nRestarts of one pod%s\n", excess)
+	window := func(from, to time.Duration) {
+		counts(curve.Duration(max(from, 0))+" to "+curve.Duration(to), func(c curve.Curve) float64 { return float64(c.Restarts(from, to)) })
+	}
+	from := time.Duration(-1) // the first window includes its start
+	for _, to := range curveWindows(o.until) {
+		window(from, to)
+		from = to
+	}
+	if from > 10*time.Second {
+		window(-1, o.until)
+	}
+	row("in the long run", func(c curve.Curve) string {
+		if c.GivenUp() {
+			return "never: it has given up"
+		}
+		return "every " + curve.Duration(c.Steady())
+	})
+	t.Flush()
+
+	pods := fmt.Sprintf("%d such pods", o.pods)
+	if o.pods == 1 {
+		pods = "this pod"
+	}
+	fmt.Fprintf(&b, "\nAPI requests per second of %s, %d for each restart%s\n", pods, o.requests, excess)
+	perSecond := func(c curve.Curve, rate float64) float64 { return c.Requests(rate*float64(o.pods), o.requests) }
+	counts("in the busiest 10s", func(c curve.Curve) float64 { return perSecond(c, float64(c.Busiest(10*time.Second))/10) })
+	counts("in the long run", func(c curve.Curve) float64 { return perSecond(c, c.SteadyRate()) })
+	t.Flush()
+	return trimLines(b.String())
+}
+
+// curveWindows returns the ends of the windows of KEP-4603, and later coarser ones, up to
+// until.
+func curveWindows(until time.Duration) []time.Duration {
+	var ends []time.Duration
+	for _, end := range []time.Duration{
+		10 * time.Second, 30 * time.Second, 70 * time.Second, 150 * time.Second,
+		5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 20 * time.Minute, 25 * time.Minute, 30 * time.Minute,
+		time.Hour, 6 * time.Hour, 24 * time.Hour,
+	} {
+		if end < until {
+			ends = append(ends, end)
+		}
+	}
+	return append(ends, until)
+}
+
+// trimLines removes spaces at the ends of lines.
+func trimLines(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	return b.String()
 }

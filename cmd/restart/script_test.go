@@ -17,5 +17,9 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		UpdateScripts:       os.Getenv("REWRITE") != "",
 		RequireExplicitExec: true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"get":     getCommand,
+			"runtime": fakeRuntimeCommand,
+		},
 	})
 }

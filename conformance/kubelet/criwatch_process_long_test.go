@@ -29,7 +29,7 @@ type criwatch struct {
 	latest  time.Duration       // the longest from an exit to its line
 }
 
-// A criwatchLine is a line of criwatch -format json.
+// A criwatchLine is a line of restart watch -o json.
 type criwatchLine struct {
 	Type      string
 	Pod       struct{ Namespace, Name string }
@@ -49,8 +49,8 @@ type criwatchLine struct {
 
 func buildCriwatch(t *testing.T) (program string) {
 	t.Helper()
-	program = filepath.Join(t.TempDir(), "criwatch")
-	build := exec.Command("go", "-C", "../../cmd", "build", "-o", program, "./criwatch")
+	program = filepath.Join(t.TempDir(), "restart")
+	build := exec.Command("go", "-C", "../../cmd", "build", "-o", program, "./restart")
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", build, err, text)
 	}
@@ -63,7 +63,7 @@ func startCriwatch(t *testing.T, namespace, program string, args ...string) *cri
 		namespace: namespace, done: make(chan struct{}),
 		present: map[string]bool{}, started: map[string]bool{}, exits: map[string][]report{},
 	}
-	c.cmd = exec.CommandContext(t.Context(), program, append([]string{"-format", "json", "-stats", "1s"}, args...)...)
+	c.cmd = exec.CommandContext(t.Context(), program, append([]string{"watch", "--output", "json", "--stats", "1s"}, args...)...)
 	c.cmd.Stderr = os.Stderr
 	output, err := c.cmd.StdoutPipe()
 	if err != nil {

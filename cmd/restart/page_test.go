@@ -1,0 +1,34 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// getCommand is a command of the scripts: "get FILE PATH STATUS [HOST]" requests a path of
+// the address that is in the file, or will be soon, and checks the status.
+func getCommand(ts *testscript.TestScript, _ bool, args []string) {
+	var address string
+	for deadline := time.Now().Add(2 * time.Minute); !strings.HasSuffix(address, "/\n"); time.Sleep(5 * time.Millisecond) {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err != nil && !os.IsNotExist(err) || time.Now().After(deadline) {
+			ts.Fatalf("%s has no address: %q, %v", args[0], text, err)
+		}
+		address = string(text)
+	}
+	request, err := http.NewRequest(http.MethodGet, strings.TrimSuffix(address, "/\n")+args[1], nil)
+	ts.Check(err)
+	if len(args) > 3 {
+		request.Host = args[3]
+	}
+	answer, err := http.DefaultClient.Do(request)
+	ts.Check(err)
+	answer.Body.Close()
+	if !strings.HasPrefix(answer.Status, args[2]+" ") {
+		ts.Fatalf("%s: status %s, want %s", args[1], answer.Status, args[2])
+	}
+}
