@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -150,7 +151,7 @@ func (f *jobFlags) run(c *cobra.Command, args []string) error {
 		if f.timeline != "" {
 			report.event("", "had finished already; restart job timeline draws a file of --events")
 		}
-		return f.conclude(c, run, report)
+		return f.conclude(c, run, report, signals)
 	}
 	if report.recorder, err = newRecorder(f, args[0], run); err != nil {
 		return err
@@ -160,20 +161,20 @@ func (f *jobFlags) run(c *cobra.Command, args []string) error {
 	err = errors.Join(err, report.record(f, run))
 	if err != nil {
 		report.event("", "%v", err)
-		_ = report.close()
+		_ = report.close(signals, run.Interrupted())
 		return &exitError{code: exitUnwritten}
 	}
-	return f.conclude(c, run, report)
+	return f.conclude(c, run, report, signals)
 }
 
 // conclude prints how the run has ended.
-func (f *jobFlags) conclude(c *cobra.Command, run *jobrun.Run, report *jobReport) error {
+func (f *jobFlags) conclude(c *cobra.Command, run *jobrun.Run, report *jobReport, signals <-chan os.Signal) error {
 	job := run.Job()
 	condition, finished := job.Status.Finished()
 	if !finished && !run.Interrupted() && job.Spec.Suspend {
 		report.event("", "suspended by its manifest: --resume runs it, and so does the manifest without spec.suspend")
 	}
-	if err := report.close(); err != nil {
+	if err := report.close(signals, run.Interrupted()); err != nil {
 		return &exitError{code: exitUnwritten, err: fmt.Errorf("standard error cannot be written: %w", err)}
 	}
 	if err := writeStatus(c.OutOrStdout(), job); err != nil {

@@ -109,9 +109,14 @@ func (f *manifestFlags) choose(m *manifest, file *check.File) (*check.Object, er
 	case len(file.Objects) == 0 && file.NoObjects > 0:
 		return refused("not a Job: must be an object with apiVersion, kind, metadata and spec")
 	case len(file.Objects) == 0:
-		return refused("no Job in it")
-	case len(file.Objects) == 1 && file.Objects[0].Judge(check.Options{}).Worst() == check.Error:
-		return nil, m.mistakes(file.Objects[0].Judge(check.Options{}).Findings)
+		return refused("empty: no Job in it")
+	case len(file.Objects) == 1:
+		o := file.Objects[0]
+		if wrong := o.Judge(check.Options{}).Findings; !o.IsJudged() && len(wrong) > 0 {
+			return nil, m.mistakes(wrong) // such as a misspelt kind
+		}
+		return nil, m.mistakes([]check.Finding{{Line: o.LineOf("kind"), Field: o.DocumentPath("kind"),
+			Text: fmt.Sprintf("unsupported value %q: must be Job or CronJob", o.Kind)}})
 	}
 	return refused("no Job in it; there is %s", listed(file.Objects))
 }
@@ -220,6 +225,10 @@ func (m *manifest) judge(level string) (wrong []check.Finding) {
 		}
 	}
 	job := o.Job()
+	if job == nil && len(wrong) == 0 {
+		return append(wrong, check.Finding{Line: o.LineOf("apiVersion"), Field: o.DocumentPath("apiVersion"),
+			Text: fmt.Sprintf("unsupported value %q: must be batch/v1", o.APIVersion)})
+	}
 	if job == nil {
 		return wrong
 	}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -60,13 +62,22 @@ func (r *jobReport) begin(run *jobrun.Run, notes []string) {
 	})
 }
 
-// printPatience is how long the end of the program waits for who reads its output.
-const printPatience = 10 * time.Second
-
-// close removes the bar and waits until everything is printed.
-func (r *jobReport) close() error {
+// close removes the bar and waits until everything is printed. After a signal, who reads
+// the output has a second for the rest.
+func (r *jobReport) close(signals <-chan os.Signal, interrupted bool) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		if !interrupted {
+			select {
+			case <-signals:
+			case <-ctx.Done():
+			}
+		}
+		time.AfterFunc(time.Second, cancel)
+	}()
 	r.screen.Show(nil)
-	return r.screen.Close(printPatience)
+	return r.screen.Close(ctx)
 }
 
 // event prints a line about a pod, or about the Job if pod is empty.

@@ -43,9 +43,14 @@ func (j *judge) template(at string, t *corev1.PodTemplateSpec) {
 
 // podSpec checks what decides about the restarts of a pod's containers.
 func (j *judge) podSpec(at string, p *corev1.PodSpec) {
-	notNegative(j, at+"terminationGracePeriodSeconds", p.TerminationGracePeriodSeconds)
+	if seconds := p.TerminationGracePeriodSeconds; seconds != nil && *seconds < 0 {
+		j.say(Warning, KindGrace, at+"terminationGracePeriodSeconds", fmt.Sprintf("is %d, which counts as 1 second", *seconds))
+	}
 	if seconds := p.ActiveDeadlineSeconds; seconds != nil && (*seconds < 1 || *seconds > math.MaxInt32) {
 		j.add(field.Invalid, at+"activeDeadlineSeconds", *seconds, fmt.Sprintf("must be from 1 to %d", math.MaxInt32))
+	}
+	if account := p.ServiceAccountName; account != "" && len(validation.IsDNS1123Subdomain(account)) > 0 {
+		j.add(field.Invalid, at+"serviceAccountName", account, subdomainRule)
 	}
 	if len(p.Containers) == 0 {
 		j.add(field.Required, at+"containers", nil, "a pod needs a container")
@@ -103,6 +108,11 @@ func (j *judge) container(at string, p *corev1.PodSpec, c *corev1.Container, nam
 	names[c.Name] = true
 	if c.Image == "" {
 		j.add(field.Required, at+".image", nil, "a container needs an image")
+	}
+	switch c.ImagePullPolicy {
+	case "", corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
+	default:
+		j.add(field.NotSupported, at+".imagePullPolicy", string(c.ImagePullPolicy), "must be Always, IfNotPresent or Never")
 	}
 	j.rules(at, p, c)
 }

@@ -47,8 +47,8 @@ func WorstCaseOf(s *batch.JobSpec) (*WorstCase, error) {
 	return &WorstCase{WorstCaseResult: result, Clock: min(result.Wait, waves(spec)), spec: &spec}, nil
 }
 
-// String returns the worst case as one sentence, as in "the Job's own failures: at most
-// 7 pods, 10m30s of waiting; disruptions: any number of pods".
+// String returns the worst case as one sentence, as in "its own failures: at most
+// 7 pods, 10m30s of waiting; disruptions, such as drained nodes: any number of pods".
 func (w *WorstCase) String() string {
 	if w.Runs == 0 {
 		return "no pod ever runs"
@@ -75,9 +75,9 @@ func (w *WorstCase) String() string {
 		}
 	}
 	if w.IgnoresDisruptions {
-		text += "; disruptions: any number of pods"
+		text += "; disruptions, such as drained nodes: any number of pods"
 	} else {
-		text += "; disruptions: among these"
+		text += "; disruptions, such as drained nodes, count as its own"
 	}
 	if w.spec.Suspend {
 		text = "once it is no longer suspended: " + text

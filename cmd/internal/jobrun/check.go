@@ -2,6 +2,7 @@ package jobrun
 
 import (
 	"fmt"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +43,12 @@ func checkContainer(errs *field.Errors, at string, c *corev1.Container, values m
 		errs.Add(field.NotSupported, at+".lifecycle.stopSignal", string(*l.StopSignal), "this machine has no such signal")
 	}
 	for i := range c.Env {
+		switch name := c.Env[i].Name; {
+		case name == "":
+			errs.Add(field.Required, fmt.Sprintf("%s.env[%d].name", at, i), nil, "a variable needs a name")
+		case strings.ContainsAny(name, "=\x00"):
+			errs.Add(field.Invalid, fmt.Sprintf("%s.env[%d].name", at, i), name, "must not contain =")
+		}
 		if c.Env[i].ValueFrom == nil {
 			continue
 		}

@@ -152,11 +152,16 @@ func (r *Run) save() error {
 		return fmt.Errorf("--state: the state cannot be written: %w", err)
 	}
 	r.unsaved = false
+	r.answer()
+	return nil
+}
+
+// answer tells those who asked that the status of all pods is saved.
+func (r *Run) answer() {
 	for _, done := range r.asked {
 		close(done)
 	}
 	r.asked = nil
-	return nil
 }
 
 // takeOver checks that the run can go on with an earlier one, and takes over its Job.

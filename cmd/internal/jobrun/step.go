@@ -43,11 +43,12 @@ func (r *Run) step(now time.Time) (busy bool, requeue time.Duration, err error) 
 		return false, 0, err
 	}
 	c := r.apply(plan, now)
-	if c.none() {
-		if r.unsaved {
-			err = r.save()
-		}
-		return false, plan.RequeueAfter, err
+	switch {
+	case c.none() && r.unsaved:
+		return false, plan.RequeueAfter, r.save()
+	case c.none():
+		r.answer()
+		return false, plan.RequeueAfter, nil
 	}
 	if err := r.observer.Decided(c); err != nil {
 		return false, 0, err

@@ -23,3 +23,6 @@ func waitAny() (pid int, status syscall.WaitStatus, ok bool) { return 0, status,
 func signalGroup(int, syscall.Signal) bool { return false }
 
 func signalProcess(int, syscall.Signal) error { return nil }
+
+// OnTerminal reports whether this program is in the foreground of a terminal.
+func OnTerminal() bool { return false }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // resume lets a stopped process act on a signal.
@@ -41,3 +43,15 @@ func signalGroup(group int, s syscall.Signal) bool {
 }
 
 func signalProcess(pid int, s syscall.Signal) error { return syscall.Kill(pid, s) }
+
+// OnTerminal reports whether this program is in the foreground of a terminal, whose keys send
+// signals to its process group, and whose input a process of another group cannot read.
+func OnTerminal() bool {
+	tty, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer tty.Close()
+	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}

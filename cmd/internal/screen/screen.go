@@ -3,14 +3,15 @@
 package screen
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
@@ -73,7 +74,25 @@ func New(out, notes io.Writer) *Screen {
 		s.colours = os.Getenv("NO_COLOR") == ""
 	}
 	go s.write()
+	if s.Live() {
+		go s.follow()
+	}
 	return s
+}
+
+// follow draws the block again when the size of the terminal has changed.
+func (s *Screen) follow() {
+	resized := make(chan os.Signal, 1)
+	notifyResized(resized)
+	defer signal.Stop(resized)
+	for {
+		select {
+		case <-resized:
+			s.Redraw()
+		case <-s.done:
+			return
+		}
+	}
 }
 
 // Live reports whether the block is shown.
@@ -137,7 +156,7 @@ func (s *Screen) Show(block func(width, height int) []string) {
 	s.changed.Broadcast()
 }
 
-// Redraw draws the block again, because its lines or the size of the terminal have changed.
+// Redraw draws the block again, because its lines have changed.
 func (s *Screen) Redraw() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,17 +167,17 @@ func (s *Screen) Redraw() {
 // Failed returns a channel that closes when the output cannot be written.
 func (s *Screen) Failed() <-chan struct{} { return s.failed }
 
-// Close waits until everything is written or the time is over, and returns the error of the
-// output, if any. The block stays as it was last drawn.
-func (s *Screen) Close(within time.Duration) error {
+// Close waits until everything is written or ctx is done, and returns the error of the output
+// or of ctx, if any. The block stays as it was last drawn.
+func (s *Screen) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
 	s.changed.Broadcast()
 	s.mu.Unlock()
 	select {
 	case <-s.done:
-	case <-time.After(within):
-		return os.ErrDeadlineExceeded
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,6 +224,9 @@ const (
 func (s *Screen) writeAll(lines []line, block func(width, height int) []string) error {
 	var text strings.Builder
 	flush := func() error {
+		if text.Len() == 0 {
+			return nil
+		}
 		_, err := io.WriteString(s.out, text.String())
 		text.Reset()
 		return err

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -42,7 +43,7 @@ func TestLines(t *testing.T) {
 	s.Print("b", "done")
 	s.Say(s.Paint(Red, "said"))
 	s.Note("noted")
-	if err := s.Close(patience); err != nil {
+	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if want := "one\n10%\n20%\n30%\n30%\ndone\nsaid\n"; out.String() != want {
@@ -60,7 +61,9 @@ func TestNobodyReads(t *testing.T) {
 	for range 20 * mostLines {
 		s.Say("said")
 	}
-	if err := s.Close(time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Close(cancelled); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	read.Close()
@@ -76,7 +79,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 		s.Print("a", "one")
 	}
 	<-s.Failed()
-	if err := s.Close(patience); !errors.Is(err, io.ErrClosedPipe) {
+	if err := s.Close(t.Context()); !errors.Is(err, io.ErrClosedPipe) {
 		t.Error(err)
 	}
 }
@@ -132,18 +135,18 @@ func TestBlock(t *testing.T) {
 	expect(t, terminal, beginUpdate+"\x1b[3A\r\x1b[J"+"noted\n10%\n"+block)
 	s.Print("a", "done")
 	expect(t, terminal, beginUpdate+"\x1b[3A\r\x1b[J"+"done\n"+block)
-	if err := s.Close(patience); err != nil {
+	if err := s.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestNoColour(t *testing.T) {
 	s, _ := terminal(t)
-	s.Close(patience)
+	s.Close(t.Context())
 	t.Setenv("NO_COLOR", "1")
 	s = New(s.terminal, s.terminal)
 	if !s.Live() || s.Colours() || s.Paint(Red, "a") != "a" {
 		t.Error("it has colours")
 	}
-	s.Close(patience)
+	s.Close(t.Context())
 }

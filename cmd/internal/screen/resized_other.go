@@ -1,0 +1,7 @@
+//go:build !unix
+
+package screen
+
+import "os"
+
+func notifyResized(chan<- os.Signal) {}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package main
+
+import "os"
+
+func lockFile(*os.File) error { return nil }

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/process2"
+	"github.com/restartkit/restart/cmd/internal/screen"
+	"github.com/restartkit/restart/statefile"
+)
+
+// runState is what a state file holds.
+type runState struct {
+	Commands map[string]commandState    `json:"commands"`
+	Restarts *backoff.Restarter[string] `json:"restarts"`
+}
+
+type commandState struct {
+	Definition string `json:"definition"` // hash of the command
+	Starts     int64  `json:"starts"`
+}
+
+// runStore is a state file that this program alone uses.
+type runStore struct {
+	path    string
+	lock    *os.File // FILE.lock, which stays
+	last    []byte   // what the file holds
+	unsaved bool     // the last save failed
+}
+
+func openRunStore(path string) (*runStore, error) {
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := lockFile(lock); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("%s: is in use by another run", process.Escape(path))
+	}
+	return &runStore{path: path, lock: lock}, nil
+}
+
+func (s *runStore) close() { s.lock.Close() }
+
+// save writes the state if it has changed, and then tells what has happened: who reads that
+// an exit is counted finds it counted. It warns when saving begins to fail.
+func (k *keeper) save() {
+	if k.store != nil {
+		if err := k.store.save(k.snapshot()); err != nil {
+			k.note("warning: --state: %v; failures and delays are kept in memory only", err)
+		}
+	}
+	k.tell()
+}
+
+func (k *keeper) snapshot() *runState {
+	st := &runState{Commands: make(map[string]commandState), Restarts: k.restarter}
+	for _, t := range k.tasks {
+		st.Commands[t.name] = commandState{Definition: t.definition(), Starts: t.run}
+	}
+	return st
+}
+
+// save returns the first of errors in a row.
+func (s *runStore) save(st *runState) error {
+	text, err := json.Marshal(st)
+	if err == nil && string(text) == string(s.last) {
+		return nil
+	}
+	if err == nil {
+		err = statefile.Save(s.path, st)
+	}
+	failedBefore := s.unsaved
+	s.unsaved = err != nil
+	if err != nil && failedBefore {
+		return nil
+	}
+	if err == nil {
+		s.last = text
+	}
+	return err
+}
+
+// resume goes on with the state of an earlier run, and returns what there is to say about it.
+// No command of that run runs any more, so their starts are allowed again.
+func (k *keeper) resume() (notes []string, err error) {
+	st := runState{Restarts: k.restarter}
+	if _, err := statefile.Load(k.store.path, &st); err != nil {
+		return nil, fmt.Errorf("%w; remove the file to start over", err)
+	}
+	if st.Restarts != k.restarter { // null in a file that somebody has edited
+		return nil, fmt.Errorf("%s: restarts is missing; remove the file to start over", process.Escape(k.store.path))
+	}
+	known := make(map[string]bool)
+	for _, t := range k.tasks {
+		c, ok := st.Commands[t.name]
+		switch {
+		case !ok:
+			continue
+		case c.Definition != t.definition():
+			notes = append(notes, fmt.Sprintf("%s starts over, since its command is now %s", t.name, process.Escape(oneLine(t.args))))
+			continue
+		}
+		known[t.name] = true
+		const most = 1 << 53
+		t.run = min(max(c.Starts, 0), most)
+		k.restarter.Lost(t.name)
+		s, ok := k.restarter.State(t.name)
+		if !ok || s.Action == "" {
+			continue
+		}
+		t.run = max(t.run, s.Exit.Run)
+		t.decision = s.Decision()
+		t.exit = process.Exit{Code: int(s.Exit.Code), Signal: syscall.Signal(s.Exit.Signal)}
+		if t.decision.Action == backoff.ActionRestartAll && s.StartedAt.IsZero() {
+			k.lead = t
+		}
+		notes = append(notes, t.resumed(k))
+	}
+	for name := range k.restarter.All() {
+		if !known[name] {
+			k.restarter.Reset(name)
+		}
+	}
+	return notes, nil
+}
+
+// resumed says how a task goes on.
+func (t *task) resumed(k *keeper) string {
+	if t.over() {
+		return fmt.Sprintf("%s has ended (exit code %d); remove %s to start over", t.name, t.exit.Code, process.Escape(k.store.path))
+	}
+	text := fmt.Sprintf("%s goes on after %s in a row", t.name, plural(t.decision.Failures, "failure"))
+	if t.decision.Failures == 1 {
+		text = t.name + " goes on after 1 failure"
+	}
+	if _, wait := k.restarter.CanStart(t.name); wait > 0 && wait != backoff.Forever {
+		text += ", in " + screen.Wait(wait)
+	}
+	return text
+}
+
+// definition returns a hash of a command. A command with another one starts over without
+// failures, as a new container does.
+func (c *keptCommand) definition() string {
+	text, _ := json.Marshal([]any{c.args, c.env, c.dir})
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// oneLine returns a command as typed in a shell.
+func oneLine(args []string) string {
+	words := slices.Clone(args)
+	for i, word := range words {
+		if word == "" || strings.ContainsAny(word, " \t\n'\"\\$;&|<>()*?") {
+			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
