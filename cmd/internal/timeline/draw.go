@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/chart"
 	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
@@ -206,11 +205,11 @@ func (d *drawing) head() {
 func (d *drawing) axes() {
 	c := d.chart
 	bottom := d.tops[len(d.tops)-1]
-	for _, at := range chart.Times(c.Length, d.right-d.left) {
+	for _, at := range times(c.Length, d.right-d.left) {
 		x := d.x(at)
 		d.p.Line(styleGrid, "", picture.Point{X: x, Y: d.top}, picture.Point{X: x, Y: bottom})
 		style := styleTick
-		label := chart.TimeLabel(at)
+		label := timeLabel(at)
 		if half := picture.Width(label, style.Size) / 2; x+half > d.p.Width-2 {
 			style.Anchor, x = picture.End, d.p.Width-2
 		}
