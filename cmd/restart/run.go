@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/cmd/internal/process2"
+	"github.com/restartkit/restart/cmd/internal/process"
 )
 
 // runSettings are the settings of run, from its file and flags.
