@@ -153,7 +153,7 @@ func (f *jobFlags) run(c *cobra.Command, args []string) error {
 		}
 		return f.conclude(c, run, report, signals)
 	}
-	if report.recorder, err = newRecorder(f, args[0], run); err != nil {
+	if report.recorder, err = openRecorder(f, args[0], run.Job().Name, run.Resumed()); err != nil {
 		return err
 	}
 	report.begin(run, m.notes)

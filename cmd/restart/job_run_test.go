@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
 	"github.com/google/go-cmp/cmp"
 
@@ -311,5 +312,152 @@ esac
 	c := timeline.Layout(events)
 	if c.Attempts != 6 || c.Indexes != 3 || c.Result != "Failed (FailedIndexes)" || c.Outcomes != [timeline.OutcomeCount]int{2, 3, 0, 1} {
 		t.Errorf("%+v", c)
+	}
+}
+
+// An interruption counts nothing and forgets nothing.
+func TestInterruptionCountsAndForgetsNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	log := filepath.Join(dir, "log")
+	manifest := perIndex("2", "2", `
+test $FAILURES -lt 2 && exit 1
+trap 'exit 0' TERM # that it was told to end must not count as success
+echo $JOB_COMPLETION_INDEX >> `+log+`
+test $(grep -c $JOB_COMPLETION_INDEX `+log+`) -gt 2 && exit 1
+while :; do sleep 0.01; done
+`)
+	args := []string{"job", "--backoff", "1ms", "--state", filepath.Join(dir, "state"), "-"}
+	for range 2 {
+		before := linesOf(log)
+		p := start(t, manifest, args...)
+		p.eventually("all run", func() bool { return linesOf(log) == before+2 })
+		p.signal(syscall.SIGTERM)
+		p.done(exitInterrupted)
+		if out := p.Out.String(); !strings.Contains(out, "type: Suspended") || !strings.Contains(out, "\n  failed: 4\n") || strings.Contains(out, "active") {
+			t.Errorf("status:\n%s", out)
+		}
+	}
+	p := start(t, manifest, args...)
+	p.done(exitFailed)
+	if out := p.Out.String(); !strings.Contains(out, "failedIndexes: 0,1") || !strings.Contains(out, "\n  failed: 6\n") {
+		t.Errorf("status:\n%s", out)
+	}
+}
+
+// A run that ends before it begins leaves a torn line for the next run to pass over.
+func TestRunThatNeverBeganDoesNotEnd(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "events")
+	if err := os.WriteFile(file, []byte(`{"time":"2026-03-01T12:00:00Z","event":"began"}`+"\n"+`{"time":"2026-`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, begins := range []bool{false, true} {
+		r, err := openRecorder(&jobFlags{events: file}, "-", "x", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if begins {
+			if err := r.begin(time.Now(), true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.end(time.Now(), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, events := eventLines(t, file); len(events) != 3 || events[2].Kind != timeline.Ended {
+		t.Errorf("%+v", events)
+	}
+}
+
+// A disk that is full does not hold up the Job, and is reported at its end. If even the
+// first event cannot be written, nothing is started, and it is said once.
+func TestUnwrittenEvents(t *testing.T) {
+	open := func() *recorder {
+		r, err := openRecorder(&jobFlags{events: filepath.Join(t.TempDir(), "events")}, "-", "x", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	r := open()
+	if err := r.begin(time.Now(), false); err != nil {
+		t.Fatal(err)
+	}
+	r.file.Close()
+	for range 3 {
+		r.add(timeline.Event{Kind: timeline.Started})
+	}
+	if err := r.end(time.Now(), ""); err == nil || !strings.HasPrefix(err.Error(), "--events: ") || strings.Count(err.Error(), "\n") > 1 {
+		t.Errorf("error %v", err)
+	}
+	r = open()
+	r.file.Close()
+	if err := r.begin(time.Now(), false); err == nil || !strings.HasSuffix(err.Error(), "; nothing was started") {
+		t.Errorf("error %v", err)
+	}
+	if err := r.end(time.Now(), ""); err != nil {
+		t.Errorf("said again: %v", err)
+	}
+}
+
+// Without --events the events of a picture are kept, up to what a picture is made of.
+func TestKeptEventsAreBounded(t *testing.T) {
+	r, err := openRecorder(&jobFlags{timeline: "x.svg"}, "-", "x", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.kept = make([]timeline.Event, timeline.MaxEvents-2, timeline.MaxEvents)
+	for i, want := range []int{timeline.MaxEvents - 1, timeline.MaxEvents, timeline.MaxEvents} {
+		if r.add(timeline.Event{}); len(r.kept) != want || r.dropped != (i == 2) {
+			t.Errorf("%d events, dropped %v", len(r.kept), r.dropped)
+		}
+	}
+}
+
+func TestBarShowsHowFarTheJobIs(t *testing.T) {
+	three := int32(3)
+	for _, tt := range []struct {
+		width int
+		want  string
+	}{
+		{79, "1 active, 2 succeeded, 0 failed  66% |" + strings.Repeat("█", 22) + strings.Repeat(" ", 12) + "| (2/3)"},
+		{51, "1 active, 2 succeeded, 0 failed  66% |███   | (2/3)"},
+		{49, "(2/3) 1 active, 2 succeeded, 0 failed"},
+		{29, "(2/3) 1 active, 2 succeeded,…"},
+	} {
+		b := &bar{total: &three, done: 2, counts: "1 active, 2 succeeded, 0 failed"}
+		if got := b.lines(tt.width); len(got) != 1 || got[0] != tt.want {
+			t.Errorf("%d columns: %q, want %q", tt.width, got, tt.want)
+		}
+	}
+	for _, total := range []int32{-1, 0, 1, 100000} {
+		for width := 1; width < 300; width++ {
+			b := &bar{total: &total, done: 2, counts: "1 active, 2 succeeded, 0 failed"}
+			if total < 0 {
+				b.total = nil
+			}
+			if got := b.lines(width); len(got) != 1 || ansi.StringWidth(got[0]) > width {
+				t.Fatalf("%d completions, %d columns: %q", total, width, got)
+			}
+		}
+	}
+}
+
+func TestParseEnvFile(t *testing.T) {
+	got, err := parseEnvFile("\ufeff# comment\n\nA=1\n export B = two words # and more\nC='$x \\n'\nD=\"a\\n\\\"b\\\"\"\nA=2\nE=\n")
+	if diff := cmp.Diff(map[string]string{"A": "2", "B": "two words # and more", "C": `$x \n`, "D": "a\n\"b\"", "E": ""}, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	for text, want := range map[string]string{
+		"A":         "line 1: must be NAME=VALUE",
+		"A=1\nB C=": "line 2: must be NAME=VALUE",
+		"A='x":      "line 1: the value of A must end with the ' that it begins with",
+		`A="x"y"`:   `line 1: the value of A must have a \ before each " and \ in it`,
+		"A=\x00":    "line 1: must not have a NUL character",
+	} {
+		if _, err := parseEnvFile(text); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
 	}
 }

@@ -153,10 +153,10 @@ type recorder struct {
 	begun   bool             // end needs a begin
 }
 
-// newRecorder opens the file of --events. It appends if the run resumes, and empties the
+// openRecorder opens the file of --events. It appends if the run resumes, and empties the
 // file otherwise.
-func newRecorder(f *jobFlags, manifest string, run *jobrun.Run) (*recorder, error) {
-	r := &recorder{job: run.Job().Name, keep: f.timeline != "" && f.events == ""}
+func openRecorder(f *jobFlags, manifest, job string, resumed bool) (*recorder, error) {
+	r := &recorder{job: job, keep: f.timeline != "" && f.events == ""}
 	if f.events == "" {
 		if !r.keep {
 			return nil, nil
@@ -173,7 +173,7 @@ func newRecorder(f *jobFlags, manifest string, run *jobrun.Run) (*recorder, erro
 	if err != nil {
 		return nil, usageError("--events: %w", err)
 	}
-	if err = holdsEvents(file); err == nil && !run.Resumed() {
+	if err = holdsEvents(file); err == nil && !resumed {
 		err = file.Truncate(0)
 	}
 	if err == nil {
