@@ -207,6 +207,13 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", tt.version, got, tt.want)
 		}
 	}
+	oci := with(pod, "CONTAINER", "securityContext: {seccompProfile: {type: Localhost, oci: {ref: x}}}")
+	if got := found(oci, Options{}); !slices.Equal(got, []string{"error line 8: spec.containers[0].securityContext.seccompProfile.oci: Kubernetes 1.37 does not have the field, which came with 1.38"}) {
+		t.Errorf("%q", got)
+	}
+	if got := found(oci, Options{Kubernetes: "1.38"}); len(got) > 0 {
+		t.Errorf("%q", got)
+	}
 	for _, version := range []string{"1", "1.24", "1.39", "2.1", "x", "latest"} {
 		if (Options{Kubernetes: version}).Validate() == nil {
 			t.Errorf("%s is a version", version)
@@ -219,17 +226,17 @@ func TestVersions(t *testing.T) {
 
 func TestWorstCase(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
-		{with(job, "", ""), "its own failures: at most 7 pods, 10m30s of waiting; disruptions, such as drained nodes, count as its own"},
-		{with(job, "SPEC", "backoffLimit: 0"), "its own failures: at most 1 pod, 0s of waiting; disruptions, such as drained nodes, count as its own"},
+		{with(job, "", ""), "the Job's own failures: at most 7 pods, 10m30s of waiting; disruptions count among these failures"},
+		{with(job, "SPEC", "backoffLimit: 0"), "the Job's own failures: at most 1 pod, no waiting; disruptions count among these failures"},
 		{with(job, "SPEC", "parallelism: 0"), "no pod ever runs"},
 		{with(job, "SPEC", "managedBy: example.com/a"), ""},
-		{with(job, "SPEC", "suspend: true\nbackoffLimit: 1"), "once it is no longer suspended: its own failures: at most 2 pods, 10s of waiting; disruptions, such as drained nodes, count as its own"},
+		{with(job, "SPEC", "suspend: true\nbackoffLimit: 1"), "once it is no longer suspended: the Job's own failures: at most 2 pods, 10s of waiting; disruptions count among these failures"},
 		{with(job, "SPEC", "podFailurePolicy:\n  rules:\n  - action: Ignore\n    onPodConditions: [{type: DisruptionTarget}]"),
-			"its own failures: at most 7 pods, 10m30s of waiting; disruptions, such as drained nodes: any number of pods"},
+			"the Job's own failures: at most 7 pods, 10m30s of waiting; disruptions: any number of pods"},
 		{with(cronJob, "JOB", "completionMode: Indexed\ncompletions: 10\nparallelism: 5\nbackoffLimitPerIndex: 1"),
-			"its own failures: at most 20 pods, about 20s of waiting by the clock; disruptions, such as drained nodes, count as its own"},
+			"the Job's own failures: at most 20 pods, about 20s of waiting by the clock; disruptions count among these failures"},
 		{strings.Replace(with(job, "SPEC", "backoffLimit: 3"), "Never", "OnFailure", 1),
-			"its own failures: at most 4 pods, whose containers restart in place until there are 3 restarts, 1m10s of waiting; disruptions, such as drained nodes, count as its own"},
+			"the Job's own failures: at most 4 pods, whose containers restart in place until there are 3 restarts, 1m10s of waiting; disruptions count among these failures"},
 		{with(job, "SPEC", "backoffLimit: -1"), ""},
 		{with(pod, "", ""), ""},
 	} {

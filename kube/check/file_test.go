@@ -7,10 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"unicode/utf16"
 )
@@ -82,7 +80,8 @@ func TestOddFiles(t *testing.T) {
 		{"a wrong apiVersion", strings.Replace(with(deployment, "", ""), "apps/v1", "v1", 1), []string{"error line 1: apiVersion: no kind Deployment in v1: must be apps/v1"}},
 		{"a field of the pods", with(deployment, "SPEC", "restartPolicy: Always"), []string{"error line 5: spec.restartPolicy: unknown field: it belongs in spec.template.spec"}},
 		{"a field of the Job", with(job, "POD", "backoffLimit: 1"), []string{"error line 8: spec.template.spec.backoffLimit: unknown field: it belongs in spec"}},
-		{"a field of the Job of a CronJob", with(cronJob, "SPEC", "backoffLimit: 1"), []string{"error line 6: spec.backoffLimit: unknown field"}},
+		{"a field of the Job of a CronJob", with(cronJob, "SPEC", "backoffLimit: 1"), []string{"error line 6: spec.backoffLimit: unknown field: it belongs in spec.jobTemplate.spec"}},
+		{"a field of a security context", with(pod, "CONTAINER", "privileged: true"), []string{"error line 8: spec.containers[0].privileged: unknown field: it belongs in securityContext"}},
 		{"a text", "some text\n", nil},
 		{"a list", "[1, 2]\n", nil},
 		{"many JSON values", `{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}}` + "\n" + `{"kind": "Pod", "apiVersion": "v1", "spec": {"containers": [{"name": "a", "image": "x"}]}}`,
@@ -124,64 +123,6 @@ func TestReadIsBounded(t *testing.T) {
 type readError struct{}
 
 func (readError) Read([]byte) (int, error) { return 0, errors.New("broken") }
-
-func TestSources(t *testing.T) {
-	root := t.TempDir()
-	file := func(name string) string {
-		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	for _, name := range []string{"b.yaml", "a.yml", "sub/c.json", "sub/D.YAML", "sub/e.txt", ".git/f.yaml", "g"} {
-		file(name)
-	}
-	want := []string{"a.yml", "b.yaml", "sub/D.YAML", "sub/c.json"}
-	if runtime.GOOS != "windows" {
-		for name, target := range map[string]string{"sub/up": "..", "sub/link.yaml": "../b.yaml", "loop1.yaml": "loop2.yaml", "loop2.yaml": "loop1.yaml", "folder.yaml": "sub"} {
-			if err := os.Symlink(target, filepath.Join(root, name)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := syscall.Mkfifo(filepath.Join(root, "pipe.yaml"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		want = []string{"a.yml", "b.yaml", "loop1.yaml too many levels of symbolic links", "loop2.yaml too many levels of symbolic links", "sub/D.YAML", "sub/c.json", "sub/link.yaml"}
-	}
-	names := func(sources []Source, of string) (all []string) {
-		for _, s := range sources {
-			name, err := filepath.Rel(of, s.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if s.Err != nil {
-				name += " " + s.Err.Error()
-				if f := s.File(); len(f.Findings) != 1 || f.Findings[0].Severity != Error {
-					t.Errorf("%s: %v", name, f.Findings)
-				}
-			}
-			if s.Named {
-				name += ", named"
-			}
-			all = append(all, name)
-		}
-		return all
-	}
-	if got := names(Sources(root), root); !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-	if got := names(Sources(filepath.Join(root, "sub/up")), filepath.Join(root, "sub/up")); !slices.Equal(got, want) {
-		t.Errorf("through a link: got %q, want %q", got, want)
-	}
-	got := names(Sources(filepath.Join(root, "g"), filepath.Join(root, "missing")), root)
-	if want := []string{"g, named", "missing no such file or directory, named"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
 
 func TestUnreadableFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.yaml")

@@ -64,7 +64,14 @@ func (o *Object) Judge(opts Options) Judgement {
 	for _, mistake := range o.Mistakes {
 		finding := findingOf(mistake)
 		finding.Field = o.fieldPath(mistake.Path)
-		finding.Text += o.elsewhere(mistake)
+		switch since := newerField(mistake); {
+		case since > 0 && since <= minorOf(j.version):
+			continue
+		case since > 0:
+			finding.Kind, finding.Text = KindVersion, fmt.Sprintf("Kubernetes %s does not have the field, which came with 1.%d", shortVersion(j.version), since)
+		default:
+			finding.Text += o.elsewhere(mistake)
+		}
 		judgement.Findings = append(judgement.Findings, finding)
 	}
 	judgement.Findings = append(judgement.Findings, j.refusals()...)
@@ -78,21 +85,25 @@ func (o *Object) Judge(opts Options) Judgement {
 }
 
 // elsewhere says where a field belongs that stands in a specification and belongs in the
-// one of its pods, or the other way round.
+// one of its pods, or the other way round, or beside a container's securityContext.
 func (o *Object) elsewhere(m document.Mistake) string {
-	if m.Fault != document.Unknown || m.Meant != "" || o.Kind == "Pod" {
+	if m.Fault != document.Unknown || m.Meant != "" {
 		return ""
 	}
-	owner, at := o.JobPath("spec"), strings.LastIndexByte(m.Path, '.')
-	if at < 0 {
-		return ""
-	}
+	owner, at := o.JobPath("spec"), max(strings.LastIndexByte(m.Path, '.'), 0)
 	pods := owner + ".template.spec"
-	switch parent, name := m.Path[:at], m.Path[at+1:]; {
-	case parent == owner && hasField[corev1.PodSpec](name):
-		return ": it belongs in " + pods
-	case parent == pods && o.Job() != nil && hasField[batchv1.JobSpec](name):
+	parent, name := m.Path[:at], m.Path[min(at+1, len(m.Path)):]
+	isSpec := o.Kind != "Pod" && (parent == "spec" || parent == owner || parent == pods)
+	last := parent[strings.LastIndexByte(parent, '.')+1:]
+	switch {
+	case strings.HasPrefix(last, "containers[") || strings.HasPrefix(last, "initContainers["):
+		if hasField[corev1.SecurityContext](name) {
+			return ": it belongs in securityContext"
+		}
+	case isSpec && parent != owner && o.Job() != nil && hasField[batchv1.JobSpec](name):
 		return ": it belongs in " + owner
+	case isSpec && parent != pods && hasField[corev1.PodSpec](name):
+		return ": it belongs in " + pods
 	}
 	return ""
 }

@@ -20,6 +20,11 @@ import (
 func (j *judge) pod(p *corev1.Pod) {
 	j.metadata(&p.ObjectMeta, false)
 	j.podSpec("spec.", &p.Spec)
+	for i := range p.Spec.Containers {
+		if image := p.Spec.Containers[i].Image; image != strings.TrimSpace(image) {
+			j.add(field.Invalid, fmt.Sprintf("spec.containers[%d].image", i), image, "must not begin or end with a space")
+		}
+	}
 	switch p.Spec.RestartPolicy {
 	case "", corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever:
 	default:

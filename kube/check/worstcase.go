@@ -47,13 +47,13 @@ func WorstCaseOf(s *batch.JobSpec) (*WorstCase, error) {
 	return &WorstCase{WorstCaseResult: result, Clock: min(result.Wait, waves(spec)), spec: &spec}, nil
 }
 
-// String returns the worst case as one sentence, as in "its own failures: at most
-// 7 pods, 10m30s of waiting; disruptions, such as drained nodes: any number of pods".
+// String returns the worst case as one sentence, as in "the Job's own failures: at most
+// 7 pods, 10m30s of waiting; disruptions: any number of pods".
 func (w *WorstCase) String() string {
 	if w.Runs == 0 {
 		return "no pod ever runs"
 	}
-	text := "its own failures: "
+	text := "the Job's own failures: "
 	inPlace := w.spec.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure
 	switch {
 	case w.Unbounded && w.Wait == math.MaxInt64:
@@ -66,6 +66,8 @@ func (w *WorstCase) String() string {
 			text += inPlaceLimit(w.spec)
 		}
 		switch {
+		case w.Wait == 0:
+			text += ", no waiting"
 		case w.Clock == math.MaxInt64:
 			text += ", any time of waiting"
 		case w.Clock < w.Wait:
@@ -75,9 +77,9 @@ func (w *WorstCase) String() string {
 		}
 	}
 	if w.IgnoresDisruptions {
-		text += "; disruptions, such as drained nodes: any number of pods"
+		text += "; disruptions: any number of pods"
 	} else {
-		text += "; disruptions, such as drained nodes, count as its own"
+		text += "; disruptions count among these failures"
 	}
 	if w.spec.Suspend {
 		text = "once it is no longer suspended: " + text
