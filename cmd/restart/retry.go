@@ -51,6 +51,7 @@ started is not tried again. What a command leaves running when it ends stays.`,
 		Args: func(c *cobra.Command, args []string) error { return argsAfterDashes(c, args) },
 		RunE: func(c *cobra.Command, args []string) error { return runRetry(c, args, &flags) },
 	}
+	c.SetFlagErrorFunc(commandFlagError)
 	f := c.Flags()
 	f.IntVar(&flags.attempts, "attempts", 0, "most `times` to run the command (default no limit)")
 	f.DurationVar(&flags.limit, "for", 0, "`time` for all attempts and waits; an attempt that still runs is ended (default no limit)")

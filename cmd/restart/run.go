@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/process2"
@@ -84,6 +86,7 @@ started may stay, as may all of them on other systems, so end them before you go
 			return keepRunning(&settings, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
+	c.SetFlagErrorFunc(commandFlagError)
 	f := c.Flags()
 	f.StringVarP(&flags.file, "file", "f", "", "`FILE` with commands and settings, or - for standard input")
 	f.StringVar(&flags.name, "name", "", "`name` of the command after -- (default that of its program)")
@@ -118,6 +121,16 @@ func argsAfterDashes(c *cobra.Command, args []string) error {
 		return fmt.Errorf("%s is not a program; if it is a file of commands, write -f %[1]s", process.Escape(before[0]))
 	}
 	return fmt.Errorf("write the command after --, as in %s -- %s", c.CommandPath(), process.Escape(strings.Join(args, " ")))
+}
+
+// commandFlagError is flagError for verbs with a command, whose flags may be meant.
+func commandFlagError(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	meant := flagError(c, err)
+	if errors.As(err, &unknown) && meant == err {
+		return fmt.Errorf("%w: if it is a flag of the command, write -- before the command", err)
+	}
+	return meant
 }
 
 // isSettings reports whether a file looks like one for -f and cannot be executed.

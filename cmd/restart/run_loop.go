@@ -316,7 +316,9 @@ func (k *keeper) handle(e ending) {
 	k.say(t, t.decision.Reason(t.policy, exit))
 	if k.explain {
 		for _, step := range t.decision.Explain(t.policy, exit) {
-			k.say(t, "  "+step.String())
+			if ours := step.Name == startErrorRule; !ours || t.decision.RuleName == startErrorRule {
+				k.say(t, "  "+step.String())
+			}
 		}
 	}
 	k.adviseOnStart(t)

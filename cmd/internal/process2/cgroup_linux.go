@@ -1,10 +1,12 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // cgroup is the folder of a control group of version 2, or "" for none. The methods of "" do
@@ -33,10 +35,23 @@ func ownCgroup() cgroup {
 		}
 		c := cgroup(filepath.Join(words[4], below))
 		if c.has(os.Getpid()) {
+			c.removeStale()
 			return c
 		}
 	}
 	return ""
+}
+
+// removeStale removes the empty groups of programs that were killed.
+func (c cgroup) removeStale() {
+	groups, _ := filepath.Glob(filepath.Join(string(c), "restart-*-*"))
+	for _, group := range groups {
+		var pid, n int
+		_, err := fmt.Sscanf(filepath.Base(group), "restart-%d-%d", &pid, &n)
+		if err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			cgroup(group).remove()
+		}
+	}
 }
 
 // make makes the n-th group below this one. It returns "" if that is not possible, or if the
