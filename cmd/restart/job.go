@@ -65,7 +65,7 @@ if restart was killed.`,
 	f.StringVar(&flags.state, "state", "", "`file` for the state of the run, from which the same command goes on")
 	f.BoolVar(&flags.explain, "explain", false, "say for each failed pod which rule matched, and why the others did not")
 	f.BoolVar(&flags.colours, "colours", false, "keep the colours of what processes print")
-	f.StringVar(&flags.events, "events", "", "`file` for events, one JSON object per line; a run that goes on with\n--state appends to it. Fields: time, event (began, resumed, created,\nstarted, restarted, succeeded, failed, deleted, terminated, indexFailed,\ncondition, ended), job, pod, uid, index, attempt, container, exitCode,\nsignal, condition, status, reason, message, rule, ruleName, action,\ncounted, wait, why")
+	f.StringVar(&flags.events, "events", "", "`file` for events, one JSON object per line; a run that goes on with\n--state appends to it. Fields: time, event (began, resumed, created,\nstarted, restarted, succeeded, failed, deleted, terminated, indexFailed,\ncondition, ended), job, pod, uid, index, attempt, container, exitCode,\nsignal, condition, status, reason, message, rule, action, counted, wait,\nwhy")
 	f.StringVar(&flags.timeline, "timeline", "", "`file` for a picture of the run, .svg or .html, drawn at its end")
 	c.AddCommand(timelineCommand())
 	c.SetHelpTemplate(c.HelpTemplate() + `

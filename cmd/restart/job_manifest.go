@@ -115,8 +115,7 @@ func (f *manifestFlags) choose(m *manifest, file *check.File) (*check.Object, er
 		if wrong := o.Judge(check.Options{}).Findings; !o.IsJudged() && len(wrong) > 0 {
 			return nil, m.mistakes(wrong) // such as a misspelt kind
 		}
-		return nil, m.mistakes([]check.Finding{{Line: o.LineOf("kind"), Field: o.DocumentPath("kind"),
-			Text: fmt.Sprintf("unsupported value %q: must be Job or CronJob", o.Kind)}})
+		return nil, m.mistakes([]check.Finding{o.FindingOf(field.Error{Field: "kind", Type: field.NotSupported, Value: o.Kind, Detail: "must be Job or CronJob"})})
 	}
 	return refused("no Job in it; there is %s", listed(file.Objects))
 }
@@ -226,8 +225,7 @@ func (m *manifest) judge(level string) (wrong []check.Finding) {
 	}
 	job := o.Job()
 	if job == nil && len(wrong) == 0 {
-		return append(wrong, check.Finding{Line: o.LineOf("apiVersion"), Field: o.DocumentPath("apiVersion"),
-			Text: fmt.Sprintf("unsupported value %q: must be batch/v1", o.APIVersion)})
+		return append(wrong, o.FindingOf(field.Error{Field: "apiVersion", Type: field.NotSupported, Value: o.APIVersion, Detail: "must be batch/v1"}))
 	}
 	if job == nil {
 		return wrong
@@ -268,9 +266,8 @@ func (m *manifest) isConsequence(e field.Error) bool {
 // located returns errors about the Job with their lines.
 func (m *manifest) located(errs field.Errors) (findings []check.Finding) {
 	for _, e := range errs {
-		at := m.object.JobPath(e.Field)
-		_, text, _ := strings.Cut(e.Error(), ": ")
-		findings = append(findings, check.Finding{Severity: check.Error, Line: m.object.LineOf(at), Field: m.object.DocumentPath(at), Text: text})
+		e.Field = m.object.JobPath(e.Field)
+		findings = append(findings, m.object.FindingOf(e))
 	}
 	return findings
 }

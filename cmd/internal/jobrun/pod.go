@@ -55,7 +55,11 @@ const defaultGrace = 30 * time.Second
 func newPodRun(h *host, p *Pod, saved *savedPod) *podRun {
 	r := &podRun{host: h, id: p.ID(), pod: p.Pod, spec: h.template, grace: defaultGrace, kill: make(chan struct{}), states: make(map[string]*backoff.State)}
 	if s := h.template.TerminationGracePeriodSeconds; s != nil {
-		r.grace = time.Duration(min(*s, int64(1<<62/time.Second))) * time.Second
+		seconds := *s
+		if seconds < 0 { // the API server makes it 1
+			seconds = 1
+		}
+		r.grace = time.Duration(min(seconds, int64(1<<62/time.Second))) * time.Second
 	}
 	r.ctx, r.end = context.WithCancel(context.Background())
 	r.status = batch.PodStatus{Phase: batch.PodPending, StartTime: time.Now()}

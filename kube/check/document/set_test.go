@@ -6,17 +6,17 @@ import (
 )
 
 func TestSet(t *testing.T) {
-	const text = "a: &a {x: 1, list: [{y: 2}, 3]}\nb: *a\nnothing:\n"
+	const text = "a: &a {x: 1, list: [{n1: 2}, 3]}\nb: *a\nnothing:\n"
 	for _, test := range []struct{ path, value, want, fails string }{
-		{"a.x", "2", `{"a":{"list":[{"y":2},3],"x":2},"b":{"list":[{"y":2},3],"x":1},"nothing":null}`, ""},
-		{"a.list[0].y", "[z]", `{"a":{"list":[{"y":["z"]},3],"x":1},"b":{"list":[{"y":2},3],"x":1},"nothing":null}`, ""},
-		{"a.list[1]", "{z: 4}", `{"a":{"list":[{"y":2},{"z":4}],"x":1},"b":{"list":[{"y":2},3],"x":1},"nothing":null}`, ""},
-		{"nothing.new.field", "true", `{"a":{"list":[{"y":2},3],"x":1},"b":{"list":[{"y":2},3],"x":1},"nothing":{"new":{"field":true}}}`, ""},
-		{"a", "", `{"b":{"list":[{"y":2},3],"x":1},"nothing":null}`, ""},
+		{"a.x", "2", `{"a":{"list":[{"n1":2},3],"x":2},"b":{"list":[{"n1":2},3],"x":1},"nothing":null}`, ""},
+		{"a.list[0].n1", "[z]", `{"a":{"list":[{"n1":["z"]},3],"x":1},"b":{"list":[{"n1":2},3],"x":1},"nothing":null}`, ""},
+		{"a.list[1]", "{z: 4}", `{"a":{"list":[{"n1":2},{"z":4}],"x":1},"b":{"list":[{"n1":2},3],"x":1},"nothing":null}`, ""},
+		{"nothing.new.field", "true", `{"a":{"list":[{"n1":2},3],"x":1},"b":{"list":[{"n1":2},3],"x":1},"nothing":{"new":{"field":true}}}`, ""},
+		{"a", "", `{"b":{"list":[{"n1":2},3],"x":1},"nothing":null}`, ""},
 		{"a.list[2]", "1", "", "there is no element 2"},
 		{"a.list[99999999999999999999]", "1", "", "there is no element 99999999999999999999"},
-		{"a.x.y", "1", "", "y is not in an object"},
-		{"a..x", "1", "", `not a path at "."`},
+		{"a.x.n1", "1", "", "n1 is not in an object"},
+		{"a..x", "1", "", `not a path at "..x"`},
 		{"[0]", "1", "", "there is no element 0"},
 	} {
 		documents, err := Parse([]byte(text))
@@ -39,7 +39,7 @@ func TestSet(t *testing.T) {
 		if err != nil || string(got) != test.want {
 			t.Errorf("%s=%s: %s, %v, want %s", test.path, test.value, got, err, test.want)
 		}
-		if line := root.LineOf("a.list[0].y"); test.path == "a.list[0].y" && line != 1 {
+		if line := root.LineOf("a.list[0].n1"); test.path == "a.list[0].n1" && line != 1 {
 			t.Errorf("line %d, want that of the enclosing value", line)
 		}
 	}
