@@ -39,7 +39,7 @@ type checkAnswer struct {
 	Summary   string   `json:"summary"`
 	NotJudged string   `json:"notJudged,omitempty"`
 	Remarks   []Remark `json:"remarks,omitempty"` // about the file
-	Objects []object `json:"objects,omitempty"`
+	Objects   []object `json:"objects,omitempty"`
 
 	Jobs       []string `json:"jobs,omitempty"` // names, to choose one
 	Job        string   `json:"job,omitempty"`  // that the following is about
