@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -70,6 +71,7 @@ and how often? It decides as Kubernetes does.
 
 Try first, with any Job, CronJob, Pod or Deployment:
   restart check manifest.yaml`,
+		Version:       version(),
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -86,6 +88,16 @@ Try first, with any Job, CronJob, Pod or Deployment:
 		pageCommand(),
 	)
 	return root
+}
+
+// version returns the version of the module, or that of the commit if the program was built
+// in a clone.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "unknown"
+	}
+	return info.Main.Version
 }
 
 // flagError names the flag that was probably meant.
