@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/cmd/internal/chart"
-	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"os"
 
 	"github.com/restartkit/restart/cmd/internal/flags"
-	"github.com/restartkit/restart/cmd/internal/picture"
 	"github.com/restartkit/restart/cmd/internal/terminal"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 // Exit codes.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/cmd/internal/flags"
-	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 // options are the checked settings of the flags.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/cmd/internal/chart"
-	"github.com/restartkit/restart/cmd/internal/picture"
 	"github.com/restartkit/restart/cmd/internal/preset"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 // figure returns the figure described by the flags.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/chart"
-	"github.com/restartkit/restart/cmd/internal/picture"
 	"github.com/restartkit/restart/cmd/internal/preset"
 	"github.com/restartkit/restart/cmd/internal/terminal"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 // namedPolicy is one -policy flag.

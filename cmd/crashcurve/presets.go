@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/cmd/internal/picture"
 	"github.com/restartkit/restart/cmd/internal/preset"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 // presetNames returns the names of the presets with a policy.

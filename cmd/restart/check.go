@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	_ "time/tzdata" // the time zones of CronJobs, wherever the program runs
 
@@ -257,10 +256,14 @@ func (t checkTotal) String() string {
 		}
 	}
 	text := fmt.Sprintf("%s judged in %s: ", plural(t.Objects, "object"), plural(t.Files, "file"))
-	if len(found) == 0 {
-		found = []string{"nothing found"}
+	switch {
+	case len(found) > 0:
+		text += strings.Join(found, ", ") + "."
+	case t.Objects > 0:
+		text += "nothing found."
+	default:
+		text = fmt.Sprintf("Nothing to judge in %s.", plural(t.Files, "file"))
 	}
-	text += strings.Join(found, ", ") + "."
 	var passed []string
 	if t.Others > 0 {
 		passed = append(passed, plural(t.Others, "object")+" of other kinds")
@@ -309,9 +312,4 @@ func printerOf(format string, w io.Writer) (checkPrinter, error) {
 		return &githubPrinter{to: w}, nil
 	}
 	return nil, usageError("--output %s: must be one of %s", quoted(format), strings.Join(checkFormats, ", "))
-}
-
-// worstFirst reports whether findings have an error or a warning.
-func worstFirst(findings []check.Finding) bool {
-	return slices.ContainsFunc(findings, func(f check.Finding) bool { return f.Severity != check.Notice })
 }

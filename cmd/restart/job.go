@@ -2,14 +2,189 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/jobrun"
+	"github.com/restartkit/restart/cmd/internal/process2"
+	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
+// jobFlags are the flags of restart job.
+type jobFlags struct {
+	manifestFlags
+	backoff, maxBackoff time.Duration
+	state               string
+	explain, colours    bool
+	events, timeline    string
+}
+
+// exitInterrupted ends restart job when a signal has suspended the Job.
+const exitInterrupted = 130
+
 func jobCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "job FILE",
+	var flags jobFlags
+	c := &cobra.Command{
+		Use:   "job [flags] FILE",
 		Short: "Run a Job here, with processes for pods",
-		RunE:  func(*cobra.Command, []string) error { return errors.New("not written yet") },
+		Long: `job runs the Job of a manifest on this machine, with a process for each container. It
+retries, waits and gives up as Kubernetes does: restart policies and rules, backoff limits,
+deadlines, pod failure and success policies, indexes, init containers and sidecars. Images,
+volumes, probes and resources are ignored, so a container needs a command. FILE is YAML or
+JSON, or - for standard input; of a CronJob, one of its Jobs runs, at once.
+
+Processes see the environment of restart, overridden by their container's. What happens and
+what they print goes to standard error, and the Job's status, at the end, to standard output.
+The first Ctrl-C (SIGINT, SIGTERM or SIGHUP) suspends the Job and gives its pods their grace
+period; the second one kills them. With --state, the same command goes on with the Job, even
+if restart was killed.`,
+		Example: `  restart job job.yaml
+  restart job --set backoffLimit=3 --backoff 1s --explain job.yaml
+  restart job --command train='python train.py' --env-file secrets.env job.yaml
+  restart job --state job.state --timeline run.html job.yaml
+  kubectl get job NAME -o yaml | restart job -`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error { return flags.run(c, args) },
 	}
+	f := c.Flags()
+	f.SortFlags = false
+	f.StringVar(&flags.job, "job", "", "`name` of the Job or CronJob to run, if the file has several")
+	f.StringArrayVar(&flags.set, "set", nil, "`field=value` of the Job's spec in place of the file's, such as\nmaxFailedIndexes=5; repeatable")
+	f.StringArrayVar(&flags.commands, "command", nil, "`container=program` and its arguments, for a container whose command is in\nits image; words with spaces as in main=[sh, -c, \"exit 3\"]; repeatable")
+	f.StringArrayVar(&flags.envFiles, "env-file", nil, "`file` of NAME=VALUE lines, in place of all Secrets and ConfigMaps: a\nvariable takes the line with its own name, or with the key; repeatable")
+	f.StringVar(&flags.validate, "validate", "strict", "`level` of validation for unknown and duplicate fields, as with kubectl:\nstrict, warn or ignore")
+	f.BoolVar(&flags.resume, "resume", false, "run the Job although its manifest says suspend: true")
+	f.DurationVar(&flags.backoff, "backoff", 10*time.Second, "`delay` before a failed pod is replaced, or a container starts again in\nits pod; doubles with every further failure")
+	f.DurationVar(&flags.maxBackoff, "max-backoff", 10*time.Minute, "longest `delay`")
+	f.StringVar(&flags.state, "state", "", "`file` for the state of the run, from which the same command goes on")
+	f.BoolVar(&flags.explain, "explain", false, "say for each failed pod which rule matched, and why the others did not")
+	f.BoolVar(&flags.colours, "colours", false, "keep the colours of what processes print")
+	f.StringVar(&flags.events, "events", "", "`file` for events, one JSON object per line; a run that goes on with\n--state appends to it. Fields: time, event (began, resumed, created,\nstarted, restarted, succeeded, failed, deleted, terminated, indexFailed,\ncondition, ended), job, pod, uid, index, attempt, container, exitCode,\nsignal, condition, status, reason, message, rule, action, counted, wait,\nwhy")
+	f.StringVar(&flags.timeline, "timeline", "", "`file` for a picture of the run, .svg or .html, drawn at its end")
+	c.AddCommand(timelineCommand())
+	c.SetHelpTemplate(c.HelpTemplate() + `
+Exit codes: 0 the Job is Complete; 1 it has Failed, or is suspended by its manifest; 2 a flag, the
+manifest or the state is wrong, and nothing was started; 3 the output, the state, the events or
+the picture could not be written; 130 interrupted.
+`)
+	return c
+}
+
+// check returns an error for flags that do not fit together.
+func (f *jobFlags) check(c *cobra.Command, args []string) error {
+	given := c.Flags().Changed
+	switch {
+	case len(args) == 0:
+		return usageError("name a manifest, or - for standard input, as in restart job job.yaml")
+	case len(args) > 1:
+		return usageError("one manifest is needed; got %q", args)
+	case f.backoff <= 0:
+		return usageError("--backoff %v: must be above 0", f.backoff)
+	case f.maxBackoff < f.backoff && !given("max-backoff"):
+		f.maxBackoff = f.backoff
+	case f.maxBackoff < f.backoff:
+		return usageError("--max-backoff %v: must not be below --backoff %v", f.maxBackoff, f.backoff)
+	}
+	for name, value := range map[string]string{"state": f.state, "events": f.events, "timeline": f.timeline} {
+		if value == "" && given(name) {
+			return usageError("--%s: the file has no name", name)
+		}
+	}
+	if f.timeline != "" {
+		if err := checkPicture("timeline", f.timeline); err != nil {
+			return err
+		}
+	}
+	if f.state == "" {
+		return nil
+	}
+	for name, other := range map[string]string{"the manifest": args[0], "the file of --events": f.events, "the file of --timeline": f.timeline} {
+		if other != "" && other != "-" && samePath(f.state, other) {
+			return usageError("--state: %s is %s", f.state, name)
+		}
+	}
+	return nil
+}
+
+// engine returns the Engine of Kubernetes with the delays of the flags.
+func (f *jobFlags) engine() jobpolicy.Engine {
+	return jobpolicy.Engine{BaseDelay: f.backoff, MaxDelay: f.maxBackoff, MinRequeue: min(f.backoff, time.Second)}
+}
+
+// restarts returns the kubelet's curve for restarts inside a pod, capped by the flags.
+func (f *jobFlags) restarts() *backoff.Policy {
+	p := backoff.CrashLoop()
+	p.Initial = f.backoff
+	p.Max = max(f.backoff, min(f.maxBackoff, p.Max))
+	return &p
+}
+
+func (f *jobFlags) run(c *cobra.Command, args []string) error {
+	if err := f.check(c, args); err != nil {
+		return err
+	}
+	m, err := f.read(args[0], c.InOrStdin())
+	if err != nil {
+		return err
+	}
+	signals := notifySignals()
+	report := newJobReport(c.ErrOrStderr(), f.explain)
+	run, err := jobrun.Open(jobrun.Options{
+		Job: m.job, Generated: m.generated, Engine: f.engine(), Restarts: f.restarts(),
+		Values: m.values, State: f.state, Colours: f.colours,
+	}, report)
+	var errs field.Errors
+	switch {
+	case errors.As(err, &errs):
+		return m.mistakes(m.located(errs))
+	case err != nil:
+		return usageError("%s: %w", process.Escape(m.name), err)
+	}
+	defer run.Close()
+	if _, finished := run.Job().Status.Finished(); finished {
+		if f.timeline != "" {
+			report.event("", "had finished already; restart job timeline draws a file of --events")
+		}
+		return f.conclude(c, run, report, signals)
+	}
+	if report.recorder, err = openRecorder(f, args[0], run.Job().Name, run.Resumed()); err != nil {
+		return err
+	}
+	report.begin(run, m.notes)
+	err = run.Run(signals)
+	err = errors.Join(err, report.record(f, run))
+	if err != nil {
+		report.event("", "%v", err)
+		_ = report.close(signals, run.Interrupted())
+		return &exitError{code: exitUnwritten}
+	}
+	return f.conclude(c, run, report, signals)
+}
+
+// conclude prints how the run has ended.
+func (f *jobFlags) conclude(c *cobra.Command, run *jobrun.Run, report *jobReport, signals <-chan os.Signal) error {
+	job := run.Job()
+	condition, finished := job.Status.Finished()
+	if !finished && !run.Interrupted() && job.Spec.Suspend {
+		report.event("", "suspended by its manifest: --resume runs it, and so does the manifest without spec.suspend")
+	}
+	if err := report.close(signals, run.Interrupted()); err != nil {
+		return &exitError{code: exitUnwritten, err: fmt.Errorf("standard error cannot be written: %w", err)}
+	}
+	if err := writeStatus(c.OutOrStdout(), job); err != nil {
+		return &exitError{code: exitUnwritten, err: fmt.Errorf("the status cannot be written: %w", err)}
+	}
+	switch {
+	case run.Interrupted() && !finished:
+		return &exitError{code: exitInterrupted}
+	case !finished || condition.Type != batch.JobComplete:
+		return &exitError{code: exitFailed}
+	}
+	return nil
 }

@@ -252,11 +252,12 @@ func (o *Object) decode() {
 	o.Mistakes = document.Decode(o.Node, o.Value)
 }
 
-// isOurs reports whether an apiVersion is one in which all kinds are known, or surely a
-// misspelling of one.
+// isOurs reports whether an apiVersion is one of a group in which all kinds are known, or
+// surely a misspelling of one.
 func isOurs(apiVersion string) bool {
-	switch apiVersion {
-	case "v1", "apps/v1", "batch/v1", "batch/v2", "apps/v2", "apps", "batch", "core/v1":
+	group, _, _ := strings.Cut(apiVersion, "/")
+	switch group {
+	case "v1", "core", "apps", "batch", "extensions":
 		return true
 	}
 	return spelling.Within(1, apiVersion, []string{"apps/v1", "batch/v1"}) != ""

@@ -43,7 +43,7 @@ func (j *judge) job(value *batchv1.Job) *jobJudge {
 	j.metadata(&value.ObjectMeta, false)
 	job := j.newJob("", &value.ObjectMeta, &value.Spec)
 	job.validate()
-	j.jobName(value)
+	j.jobName(value, &job.job.Spec)
 	j.jobSelector(value)
 	return job
 }
@@ -83,8 +83,9 @@ func (j *jobJudge) managedBy(by string) {
 	}
 }
 
-// jobName checks that the names of the pods and their label job-name fit.
-func (j *judge) jobName(job *batchv1.Job) {
+// jobName checks that the names of the pods and their label job-name fit. s is the
+// specification with defaults.
+func (j *judge) jobName(job *batchv1.Job, s *batch.JobSpec) {
 	name, at := finalName(&job.ObjectMeta), nameField(&job.ObjectMeta)
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return // reported
@@ -93,8 +94,7 @@ func (j *judge) jobName(job *batchv1.Job) {
 	if len(name) > validation.LabelValueMaxLength && !manual {
 		j.add(field.Invalid, at, name, fmt.Sprintf("must be at most %d letters, since it becomes a label of the pods", validation.LabelValueMaxLength))
 	}
-	s := &job.Spec
-	if s.CompletionMode == nil || *s.CompletionMode != batchv1.IndexedCompletion || s.Completions == nil || *s.Completions < 1 {
+	if s.CompletionMode != batch.IndexedCompletion || s.Completions == nil || *s.Completions < 1 {
 		return
 	}
 	if last := fmt.Sprintf("%s-%d", name, *s.Completions-1); len(validation.IsDNS1123Label(last)) > 0 {
@@ -168,6 +168,10 @@ func (j *judge) cronJob(value *batchv1.CronJob) *jobJudge {
 	j.labels("spec.jobTemplate.metadata.", &template.ObjectMeta)
 	job := j.newJob("spec.jobTemplate.", &template.ObjectMeta, &template.Spec)
 	job.validate()
+	if mode := template.Spec.CompletionMode; mode != nil && *mode == batchv1.IndexedCompletion && template.Spec.Completions == nil && template.Spec.Parallelism == nil {
+		// Only a Job that is created itself gets the default.
+		j.add(field.Required, "spec.jobTemplate.spec.completions", nil, "completionMode Indexed needs it in a CronJob")
+	}
 	if template.Spec.Selector != nil {
 		j.add(field.Invalid, "spec.jobTemplate.spec.selector", nil, "must be absent: the API server sets it in each Job")
 	}

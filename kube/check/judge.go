@@ -2,6 +2,8 @@ package check
 
 import (
 	"errors"
+	"fmt"
+	"reflect"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -9,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/internal/quote"
 	"github.com/restartkit/restart/kube/check/document"
 )
 
@@ -61,6 +64,14 @@ func (o *Object) Judge(opts Options) Judgement {
 	for _, mistake := range o.Mistakes {
 		finding := findingOf(mistake)
 		finding.Field = o.fieldPath(mistake.Path)
+		switch since := newerField(mistake); {
+		case since > 0 && since <= minorOf(j.version):
+			continue
+		case since > 0:
+			finding.Kind, finding.Text = KindVersion, fmt.Sprintf("Kubernetes %s does not have the field, which came with 1.%d", shortVersion(j.version), since)
+		default:
+			finding.Text += o.elsewhere(mistake)
+		}
 		judgement.Findings = append(judgement.Findings, finding)
 	}
 	judgement.Findings = append(judgement.Findings, j.refusals()...)
@@ -71,6 +82,41 @@ func (o *Object) Judge(opts Options) Judgement {
 	judgement.Findings = append(judgement.Findings, j.findings...)
 	sortByLine(judgement.Findings)
 	return judgement
+}
+
+// elsewhere says where a field belongs that stands in a specification and belongs in the
+// one of its pods, or the other way round, or beside a container's securityContext.
+func (o *Object) elsewhere(m document.Mistake) string {
+	if m.Fault != document.Unknown || m.Meant != "" {
+		return ""
+	}
+	owner, at := o.JobPath("spec"), max(strings.LastIndexByte(m.Path, '.'), 0)
+	pods := owner + ".template.spec"
+	parent, name := m.Path[:at], m.Path[min(at+1, len(m.Path)):]
+	isSpec := o.Kind != "Pod" && (parent == "spec" || parent == owner || parent == pods)
+	last := parent[strings.LastIndexByte(parent, '.')+1:]
+	switch {
+	case strings.HasPrefix(last, "containers[") || strings.HasPrefix(last, "initContainers["):
+		if hasField[corev1.SecurityContext](name) {
+			return ": it belongs in securityContext"
+		}
+	case isSpec && parent != owner && o.Job() != nil && hasField[batchv1.JobSpec](name):
+		return ": it belongs in " + owner
+	case isSpec && parent != pods && hasField[corev1.PodSpec](name):
+		return ": it belongs in " + pods
+	}
+	return ""
+}
+
+// hasField reports whether a type has a field of that name in JSON.
+func hasField[T any](name string) bool {
+	t := reflect.TypeFor[T]()
+	for i := range t.NumField() {
+		if tag, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); tag == name {
+			return true
+		}
+	}
+	return false
 }
 
 // refusals returns the errors as findings. It leaves out what only follows from a
@@ -95,10 +141,41 @@ func (j *judge) refusals() (refusals []Finding) {
 		if e.Type == field.Required && misspelt[e.Field[:max(strings.LastIndexByte(e.Field, '.'), 0)]] {
 			continue
 		}
-		_, text, _ := strings.Cut(e.Error(), ": ")
-		refusals = append(refusals, Finding{Severity: Error, Kind: KindInvalid, Line: j.LineOf(e.Field), Field: j.fieldPath(e.Field), Text: text})
+		refusals = append(refusals, Finding{Severity: Error, Kind: KindInvalid, Line: j.LineOf(e.Field), Field: j.fieldPath(e.Field), Text: textOf(e)})
 	}
 	return refusals
+}
+
+// textOf returns an error without its path, as in `is "x", must be Always`.
+func textOf(e field.Error) string {
+	value := ""
+	switch v := e.Value.(type) {
+	case nil:
+	case string:
+		value = quote.Text(v)
+	default:
+		value = fmt.Sprint(v)
+	}
+	detail := e.Detail
+	if e.Type == field.Required && value == "" {
+		return "required: " + detail
+	}
+	if e.Type == field.TooMany {
+		return fmt.Sprintf("has %s items, %s", value, detail)
+	}
+	if e.Type == field.TooLong {
+		return "too long: " + detail
+	}
+	if e.Type == field.Duplicate && detail == "" {
+		detail = "already given"
+	}
+	switch {
+	case value == "":
+		return detail
+	case strings.HasPrefix(detail, "must "):
+		return "is " + value + ", " + detail
+	}
+	return "is " + value + ": " + detail
 }
 
 // follows reports whether an error at path may be due to one of the values of wrong

@@ -43,27 +43,46 @@ func nameField(m *metav1.ObjectMeta) string {
 	return "metadata.name"
 }
 
-// metadata checks the names and labels of an object.
+// metadata checks the names and labels of an object. isLabel says that a name may not have
+// dots.
 func (j *judge) metadata(m *metav1.ObjectMeta, isLabel bool) {
-	name, at := finalName(m), nameField(m)
-	written := m.Name
-	if written == "" {
-		written = m.GenerateName
-	}
-	switch {
-	case name == "":
+	if m.Name == "" && m.GenerateName == "" {
 		j.add(field.Required, "metadata.name", nil, "an object needs a name or a generateName")
-	case isLabel && len(validation.IsDNS1123Label(name)) > 0:
-		j.add(field.Invalid, at, written, labelRule)
-	case len(name) > validation.DNS1123SubdomainMaxLength:
-		j.add(field.TooLong, at, nil, fmt.Sprintf("must be at most %d bytes", validation.DNS1123SubdomainMaxLength))
-	case len(validation.IsDNS1123Subdomain(name)) > 0:
-		j.add(field.Invalid, at, written, subdomainRule)
+	}
+	if m.Name != "" {
+		j.name("metadata.name", m.Name, m.Name, isLabel)
+	}
+	if prefix := m.GenerateName; prefix != "" {
+		// A hyphen at the end is fine, since letters follow it.
+		whole := prefix
+		if len(prefix) > 1 && strings.HasSuffix(prefix, "-") {
+			whole = prefix[:len(prefix)-1] + "x"
+		}
+		j.name("metadata.generateName", prefix, whole, isLabel)
 	}
 	if m.Namespace != "" && len(validation.IsDNS1123Label(m.Namespace)) > 0 {
 		j.add(field.Invalid, "metadata.namespace", m.Namespace, labelRule)
 	}
 	j.labels("metadata.", m)
+	for i, owner := range m.OwnerReferences {
+		for _, part := range []struct{ name, value string }{{"apiVersion", owner.APIVersion}, {"kind", owner.Kind}, {"name", owner.Name}, {"uid", string(owner.UID)}} {
+			if part.value == "" {
+				j.add(field.Required, fmt.Sprintf("metadata.ownerReferences[%d].%s", i, part.name), nil, "an owner needs it")
+			}
+		}
+	}
+}
+
+// name checks the name at a path. whole is the name, or what a written prefix may become.
+func (j *judge) name(path, written, whole string, isLabel bool) {
+	switch {
+	case isLabel && len(validation.IsDNS1123Label(whole)) > 0:
+		j.add(field.Invalid, path, written, labelRule)
+	case len(whole) > validation.DNS1123SubdomainMaxLength:
+		j.add(field.TooLong, path, nil, fmt.Sprintf("must be at most %d bytes", validation.DNS1123SubdomainMaxLength))
+	case len(validation.IsDNS1123Subdomain(whole)) > 0:
+		j.add(field.Invalid, path, written, subdomainRule)
+	}
 }
 
 // labels checks the labels and the names of annotations in the metadata at a path, which

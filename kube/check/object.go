@@ -85,14 +85,15 @@ func (o *Object) IsJudged() bool { return o.Value != nil }
 
 // String returns the kind and the name.
 func (o *Object) String() string {
-	kind := o.Kind
-	if kind == "" {
-		kind = "object without a kind"
+	switch {
+	case o.Kind == "" && o.Name == "":
+		return "object without a kind"
+	case o.Kind == "":
+		return "object " + o.Name + " without a kind"
+	case o.Name == "":
+		return o.Kind + " without a name"
 	}
-	if o.Name == "" {
-		return kind
-	}
-	return kind + " " + o.Name
+	return o.Kind + " " + o.Name
 }
 
 // LineOf returns the line of a field of the object, such as

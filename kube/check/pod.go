@@ -20,6 +20,11 @@ import (
 func (j *judge) pod(p *corev1.Pod) {
 	j.metadata(&p.ObjectMeta, false)
 	j.podSpec("spec.", &p.Spec)
+	for i := range p.Spec.Containers {
+		if image := p.Spec.Containers[i].Image; image != strings.TrimSpace(image) {
+			j.add(field.Invalid, fmt.Sprintf("spec.containers[%d].image", i), image, "must not begin or end with a space")
+		}
+	}
 	switch p.Spec.RestartPolicy {
 	case "", corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever:
 	default:
@@ -43,9 +48,14 @@ func (j *judge) template(at string, t *corev1.PodTemplateSpec) {
 
 // podSpec checks what decides about the restarts of a pod's containers.
 func (j *judge) podSpec(at string, p *corev1.PodSpec) {
-	notNegative(j, at+"terminationGracePeriodSeconds", p.TerminationGracePeriodSeconds)
+	if seconds := p.TerminationGracePeriodSeconds; seconds != nil && *seconds < 0 {
+		j.say(Warning, KindGrace, at+"terminationGracePeriodSeconds", fmt.Sprintf("is %d, which counts as 1 second", *seconds))
+	}
 	if seconds := p.ActiveDeadlineSeconds; seconds != nil && (*seconds < 1 || *seconds > math.MaxInt32) {
 		j.add(field.Invalid, at+"activeDeadlineSeconds", *seconds, fmt.Sprintf("must be from 1 to %d", math.MaxInt32))
+	}
+	if account := p.ServiceAccountName; account != "" && len(validation.IsDNS1123Subdomain(account)) > 0 {
+		j.add(field.Invalid, at+"serviceAccountName", account, subdomainRule)
 	}
 	if len(p.Containers) == 0 {
 		j.add(field.Required, at+"containers", nil, "a pod needs a container")
@@ -103,6 +113,11 @@ func (j *judge) container(at string, p *corev1.PodSpec, c *corev1.Container, nam
 	names[c.Name] = true
 	if c.Image == "" {
 		j.add(field.Required, at+".image", nil, "a container needs an image")
+	}
+	switch c.ImagePullPolicy {
+	case "", corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
+	default:
+		j.add(field.NotSupported, at+".imagePullPolicy", string(c.ImagePullPolicy), "must be Always, IfNotPresent or Never")
 	}
 	j.rules(at, p, c)
 }

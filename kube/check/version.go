@@ -7,6 +7,7 @@ import (
 
 	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/jobpolicy/lint"
+	"github.com/restartkit/restart/kube/check/document"
 )
 
 // Validate returns an error if the version of Kubernetes is not known.
@@ -32,3 +33,13 @@ func minorOf(version string) int {
 
 // shortVersion returns 1.30 for v1.30.4.
 func shortVersion(version string) string { return fmt.Sprintf("1.%d", minorOf(version)) }
+
+// newerField returns the minor version of Kubernetes that brought a field which the types
+// of this package, those of Newest, do not have, or 0 if there is none. Fields were read
+// at k8s.io/api v0.38.0-beta.0.
+func newerField(m document.Mistake) int {
+	if m.Fault == document.Unknown && strings.HasSuffix(m.Path, ".seccompProfile.oci") {
+		return 38
+	}
+	return 0
+}

@@ -53,7 +53,7 @@ func (w *WorstCase) String() string {
 	if w.Runs == 0 {
 		return "no pod ever runs"
 	}
-	text := "its own failures: "
+	text := "the Job's own failures: "
 	inPlace := w.spec.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure
 	switch {
 	case w.Unbounded && w.Wait == math.MaxInt64:
@@ -66,6 +66,8 @@ func (w *WorstCase) String() string {
 			text += inPlaceLimit(w.spec)
 		}
 		switch {
+		case w.Wait == 0:
+			text += ", no waiting"
 		case w.Clock == math.MaxInt64:
 			text += ", any time of waiting"
 		case w.Clock < w.Wait:
@@ -77,7 +79,7 @@ func (w *WorstCase) String() string {
 	if w.IgnoresDisruptions {
 		text += "; disruptions: any number of pods"
 	} else {
-		text += "; disruptions: among these"
+		text += "; disruptions count among these failures"
 	}
 	if w.spec.Suspend {
 		text = "once it is no longer suspended: " + text

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 // area is a region with axes for lines.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/picture"
-	"github.com/restartkit/restart/cmd/internal/picture/vision"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture/vision"
 	"pgregory.net/rapid"
 )
 

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/cmd/internal/picture"
 	"github.com/restartkit/restart/cmd/internal/preset"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 const (

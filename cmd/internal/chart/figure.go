@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 // Figure shows curves over time in stacked panels.

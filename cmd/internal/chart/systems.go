@@ -1,7 +1,7 @@
 package chart
 
 import (
-	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 // MostLines is the highest number of distinguishable lines in a panel.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 // Tick marks a value of an axis. Without a label it is only a grid line.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 // Bounds of user input. They limit the restarts counted one by one, and keep sums of

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 	"pgregory.net/rapid"
 )
 

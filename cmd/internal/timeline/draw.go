@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/cmd/internal/chart"
-	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 // Options configure the drawing of a chart.

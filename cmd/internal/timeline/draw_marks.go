@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 // markLane is one line of mark labels.

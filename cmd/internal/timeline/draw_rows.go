@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 // label returns the label of a row.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 // A strip shows the number of running pods over time by outcome, instead of bars. All

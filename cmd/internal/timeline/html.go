@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 // SVG returns the chart as an SVG file, with colours for dark grounds.

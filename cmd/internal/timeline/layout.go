@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 // Layout returns the chart of a run. It accepts any events, in the order in which they

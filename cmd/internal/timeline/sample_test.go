@@ -10,7 +10,7 @@ import (
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // sampleRun returns the events of a run of that many indexes, parallel at a time, as
-// runjob writes them: some indexes fail once or twice, some are ignored, one in fifty
+// a run writes them: some indexes fail once or twice, some are ignored, one in fifty
 // fails for good.
 func sampleRun(indexes, parallel int, seed uint64) []Event {
 	random := rand.New(rand.NewPCG(seed, 1))

@@ -1,6 +1,8 @@
 package timeline
 
 import (
+	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/picture"
-	"github.com/restartkit/restart/cmd/internal/programtest"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 // at returns the instant that many milliseconds after the start.
@@ -184,7 +185,7 @@ func TestPauseIsSaid(t *testing.T) {
 // The first story as a file.
 func TestPictureIsTheGoldenOne(t *testing.T) {
 	c := Layout(stories[0].events)
-	programtest.Golden(t, filepath.Join("testdata", "story.svg"), string(c.SVG()))
+	golden(t, filepath.Join("testdata", "story.svg"), c.SVG())
 }
 
 // A chart up to an instant shows what had happened by then, on the same axis.
@@ -240,5 +241,24 @@ func TestPageHasItsParts(t *testing.T) {
 		if err != nil || !strings.Contains(page, string(text)) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// golden compares a picture with a file.
+func golden(t *testing.T, file string, picture []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, picture, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(picture, want) {
+		t.Errorf("the picture differs from %s; if that is right, run with -update", file)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 // endText returns a description of the end of a pod or container.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/cmd/internal/chart"
-	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 // pictures draws the restarts of one pod, and the requests of all pods of a node to the

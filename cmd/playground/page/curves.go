@@ -9,8 +9,8 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/chart"
-	"github.com/restartkit/restart/cmd/internal/picture"
 	"github.com/restartkit/restart/cmd/internal/preset"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 )
 
 // Settings holds the input of the Curves tab. Empty and zero fields have defaults.

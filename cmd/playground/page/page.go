@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 	"github.com/restartkit/restart/jobpolicy"
 )
 

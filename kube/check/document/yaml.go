@@ -43,8 +43,10 @@ func parseYAML(text []byte, before int) (*Node, *SyntaxError) {
 	c := yamlConverter{before: before}
 	node, err := c.node(&root, 0)
 	var failure *SyntaxError
-	errors.As(err, &failure)
-	return node, failure
+	if errors.As(err, &failure) {
+		return nil, failure
+	}
+	return node, nil
 }
 
 // lineReader reads a text line by line and counts the lines.
@@ -77,10 +79,22 @@ func (r *lineReader) located(err error, before int) *SyntaxError {
 	case strings.HasSuffix(message, "found character that cannot start any token"):
 		message += ", such as @, ` or %: put the text in quotes"
 	}
+	if line == len(r.lines) && slices.Contains(unfinished, message) {
+		message += ", and the text ends"
+	}
 	if line > 0 {
 		line += before
 	}
 	return &SyntaxError{Line: line, Detail: message}
+}
+
+// unfinished are the errors of the YAML library for a text that is cut off.
+var unfinished = []string{
+	"found unexpected end of stream",
+	"could not find expected ':'",
+	"did not find expected node content",
+	"did not find expected ',' or '}'",
+	"did not find expected ',' or ']'",
 }
 
 // hasTab reports whether a tab indents a line.
@@ -218,8 +232,12 @@ func (c *yamlConverter) name(key *yaml.Node) (string, error) {
 }
 
 // merge sets the fields of a << value, which is an object or a list of objects. Of
-// several objects, earlier ones count more.
+// several objects, earlier ones count more. An alias must stand for an object, as for
+// kubectl.
 func (c *yamlConverter) merge(fields *builder, from *yaml.Node, depth int) error {
+	if from.Kind == yaml.AliasNode && from.Alias.Kind != yaml.MappingNode {
+		return c.fail(from, "only an object can be merged")
+	}
 	converted, err := c.node(from, depth)
 	if err != nil {
 		return err
