@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/restartkit/restart/cmd/internal/process2"
+	"github.com/restartkit/restart/cmd/internal/process"
 )
 
 // readEnvFiles returns the lines of the files of --env-file, of which later ones win. It

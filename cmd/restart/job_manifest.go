@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/restartkit/restart/cmd/internal/jobrun"
-	"github.com/restartkit/restart/cmd/internal/process2"
+	"github.com/restartkit/restart/cmd/internal/process"
 	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/kube/check"
 	"github.com/restartkit/restart/kube/check/document"

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restartkit/restart/cmd/internal/jobrun"
-	"github.com/restartkit/restart/cmd/internal/process2"
+	"github.com/restartkit/restart/cmd/internal/process"
 	"github.com/restartkit/restart/cmd/internal/timeline"
 	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 	"github.com/restartkit/restart/jobpolicy/batch"

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/cmd/internal/process2"
+	"github.com/restartkit/restart/cmd/internal/process"
 	"github.com/restartkit/restart/cmd/internal/screen"
 	"github.com/restartkit/restart/indexset"
 )

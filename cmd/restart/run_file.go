@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/cmd/internal/process2"
+	"github.com/restartkit/restart/cmd/internal/process"
 	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/kube/check/document"
 )

@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/cmd/internal/process2"
+	"github.com/restartkit/restart/cmd/internal/process"
 	"github.com/restartkit/restart/cmd/internal/screen"
 	"github.com/restartkit/restart/statefile"
 )

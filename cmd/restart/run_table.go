@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/cmd/internal/process2"
+	"github.com/restartkit/restart/cmd/internal/process"
 	"github.com/restartkit/restart/cmd/internal/screen"
 )
 

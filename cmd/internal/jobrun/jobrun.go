@@ -19,7 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/cmd/internal/process2"
+	"github.com/restartkit/restart/cmd/internal/process"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/kube/convert"

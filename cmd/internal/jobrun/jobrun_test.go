@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/restartkit/restart/backoff"
-	process "github.com/restartkit/restart/cmd/internal/process2"
+	process "github.com/restartkit/restart/cmd/internal/process"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )

@@ -1,29 +1,20 @@
 package process
 
 import (
-	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
+	"syscall"
 )
 
-// cgroup is the folder of a version 2 control group for a run's guard and all processes
-// below it. The methods of "" do nothing.
+// cgroup is the folder of a control group of version 2, or "" for none. The methods of "" do
+// nothing.
 type cgroup string
 
-// cgroupFor returns the group of a run, below the group of this process. It returns ""
-// if this process's group is unknown.
-func cgroupFor(run mark) cgroup {
-	parent := ownCgroup()
-	if parent == "" {
-		return ""
-	}
-	return cgroup(filepath.Join(parent, "restart-"+run.String()))
-}
-
-// ownCgroup returns the folder of this process's group, or "" if unknown.
-func ownCgroup() string {
+// ownCgroup returns the group of this process, or "" if none can be made in it.
+func ownCgroup() cgroup {
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	groups, _ := os.ReadFile("/proc/self/cgroup")
 	path := ""
@@ -42,77 +33,71 @@ func ownCgroup() string {
 		if err != nil {
 			continue
 		}
-		folder := filepath.Join(words[4], below)
-		if text, err := os.ReadFile(filepath.Join(folder, "cgroup.procs")); err == nil && hasLine(text, strconv.Itoa(os.Getpid())) {
-			return folder
+		c := cgroup(filepath.Join(words[4], below))
+		if c.has(os.Getpid()) {
+			c.removeStale()
+			return c
 		}
 	}
 	return ""
 }
 
-func hasLine(text []byte, line string) bool {
-	return bytes.Contains(append([]byte("\n"), text...), []byte("\n"+line+"\n"))
+// removeStale removes the empty groups of programs that were killed.
+func (c cgroup) removeStale() {
+	groups, _ := filepath.Glob(filepath.Join(string(c), "restart-*-*"))
+	for _, group := range groups {
+		var pid, n int
+		_, err := fmt.Sscanf(filepath.Base(group), "restart-%d-%d", &pid, &n)
+		if err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			cgroup(group).remove()
+		}
+	}
 }
 
-// write writes text to one of the group's files.
-func (c cgroup) write(file, text string) error {
+// make makes the n-th group below this one. It returns "" if that is not possible, or if the
+// group could not be killed as a whole, as before Linux 5.14.
+func (c cgroup) make(n int) cgroup {
 	if c == "" {
-		return nil
+		return ""
 	}
-	f, err := os.OpenFile(filepath.Join(string(c), file), os.O_WRONLY, 0)
-	if err != nil {
-		return err
+	group := cgroup(filepath.Join(string(c), fmt.Sprintf("restart-%d-%d", os.Getpid(), n)))
+	if err := os.Mkdir(string(group), 0o755); err != nil {
+		return ""
 	}
-	_, err = f.WriteString(text)
-	if closed := f.Close(); err == nil {
-		err = closed
+	if _, err := os.Stat(filepath.Join(string(group), "cgroup.kill")); err != nil {
+		group.remove()
+		return ""
 	}
-	return err
+	return group
 }
 
-// join moves this process into the group, which it makes if necessary. It fails without
-// cgroup.kill, available since Linux 5.14.
-func (c cgroup) join() error {
-	if c == "" {
-		return nil
+func (c cgroup) kill() {
+	if c != "" {
+		_ = os.WriteFile(filepath.Join(string(c), "cgroup.kill"), []byte("1"), 0)
 	}
-	if err := os.Mkdir(string(c), 0o755); err != nil && !os.IsExist(err) {
-		return err
-	}
-	_, err := os.Stat(filepath.Join(string(c), "cgroup.kill"))
-	if err == nil {
-		err = c.write("cgroup.procs", "0")
-	}
-	if err != nil {
-		_ = c.remove()
-	}
-	return err
 }
 
-// leave moves this process to the parent group.
-func (c cgroup) leave() error {
-	if c == "" {
-		return nil
-	}
-	return cgroup(filepath.Dir(string(c))).write("cgroup.procs", "0")
+// occupied reports whether the group has a process.
+func (c cgroup) occupied() bool {
+	return c != "" && len(c.processes()) > 0
 }
 
-// kill kills all processes in the group.
-func (c cgroup) kill() { _ = c.write("cgroup.kill", "1") }
-
-// processes returns the pids in the group.
-func (c cgroup) processes() []int {
-	if c == "" {
-		return nil
+func (c cgroup) has(pid int) bool {
+	for _, one := range c.processes() {
+		if one == fmt.Sprint(pid) {
+			return true
+		}
 	}
+	return false
+}
+
+func (c cgroup) processes() []string {
 	text, _ := os.ReadFile(filepath.Join(string(c), "cgroup.procs"))
-	return numbers(text)
+	return strings.Fields(string(text))
 }
 
-// remove removes the group if it is empty.
-func (c cgroup) remove() error {
-	if c == "" {
-		return nil
+func (c cgroup) remove() {
+	if c != "" {
+		_ = os.Remove(string(c))
 	}
-	return os.Remove(string(c))
 }

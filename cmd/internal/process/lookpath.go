@@ -1,5 +1,3 @@
-//go:build unix
-
 package process
 
 import (
@@ -7,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -17,7 +16,7 @@ func checkDir(dir string) error {
 		return nil
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return &StartError{Code: cannotRun, text: "working directory " + dir + ": " + reason(err, syscall.ENOTDIR)}
+		return &StartError{Code: CannotStart, text: "working directory " + dir + ": " + reason(err, syscall.ENOTDIR)}
 	}
 	return nil
 }
@@ -27,7 +26,7 @@ func checkDir(dir string) error {
 func lookPath(name, dir string, env []string) (string, error) {
 	switch {
 	case name == "":
-		return "", &StartError{Code: notFound, text: `"": command not found`}
+		return "", &StartError{Code: NotFound, text: `"": command not found`}
 	case strings.Contains(name, "/"):
 		return name, executable(name, dir)
 	}
@@ -48,7 +47,7 @@ func lookPath(name, dir string, env []string) (string, error) {
 			return path, nil
 		}
 		if failure == nil {
-			failure = &StartError{Code: cannotRun, text: path + ": " + syscall.EACCES.Error()}
+			failure = &StartError{Code: CannotStart, text: path + ": " + syscall.EACCES.Error()}
 		}
 	}
 	if failure != nil {
@@ -58,7 +57,7 @@ func lookPath(name, dir string, env []string) (string, error) {
 	if strings.ContainsAny(name, " \t\n") {
 		text += ": the name of the program has spaces; a command line needs sh -c before it"
 	}
-	return "", &StartError{Code: notFound, text: text}
+	return "", &StartError{Code: NotFound, text: text}
 }
 
 // executable returns an error if path, relative to dir, is not a program.
@@ -66,13 +65,13 @@ func executable(path, dir string) error {
 	info, err := os.Stat(within(dir, path))
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return &StartError{Code: notFound, text: path + ": " + reason(err, nil)}
+		return &StartError{Code: NotFound, text: path + ": " + reason(err, nil)}
 	case err != nil:
-		return &StartError{Code: cannotRun, text: path + ": " + reason(err, nil)}
+		return &StartError{Code: CannotStart, text: path + ": " + reason(err, nil)}
 	case info.IsDir():
-		return &StartError{Code: cannotRun, text: path + ": " + syscall.EISDIR.Error()}
+		return &StartError{Code: CannotStart, text: path + ": " + syscall.EISDIR.Error()}
 	case info.Mode()&0o111 == 0:
-		return &StartError{Code: cannotRun, text: path + ": " + syscall.EACCES.Error()}
+		return &StartError{Code: CannotStart, text: path + ": " + syscall.EACCES.Error()}
 	}
 	return nil
 }
@@ -105,4 +104,22 @@ func lookupEnv(env []string, name string) string {
 		}
 	}
 	return ""
+}
+
+// startError returns the error of a program that the system did not start. It is a
+// *StartError unless this machine lacks memory, processes or files at the moment, or the
+// program is being written.
+func startError(path string, err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOENT): // of the interpreter in its first line
+		return &StartError{Code: NotFound, text: path + ": " + syscall.ENOENT.Error()}
+	case slices.ContainsFunc(never, func(n error) bool { return errors.Is(err, n) }):
+		return &StartError{Code: CannotStart, text: path + ": " + err.Error()}
+	}
+	return err
+}
+
+var never = []error{
+	syscall.EACCES, syscall.EPERM, syscall.ENOEXEC, syscall.E2BIG, syscall.EINVAL, syscall.ELOOP,
+	syscall.ENAMETOOLONG, syscall.ENOTDIR, syscall.EISDIR, syscall.EIO,
 }

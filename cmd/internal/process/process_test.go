@@ -4,234 +4,240 @@ package process
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// programOf makes the test program one that runs this script three times, until
-// its input ends. A line of input kills what runs.
-const programOf = "PROCESS_TEST_PROGRAM_OF"
+// patience is how long a test waits for what must happen.
+const patience = 30 * time.Second
 
-func TestMain(m *testing.M) {
-	Guard()
-	if os.Getenv(leaver) != "" {
-		leaveGroup()
-		return
-	}
-	if script := os.Getenv(programOf); script != "" {
-		program(script)
-		return
-	}
-	os.Exit(m.Run())
-}
-
-// leaver makes the test program one that joins the group of its parent, and does
-// not listen to SIGTERM.
-const leaver = "PROCESS_TEST_LEAVER"
-
-func leaveGroup() {
-	signal.Ignore(syscall.SIGTERM)
-	group, err := syscall.Getpgid(os.Getppid())
-	if err == nil {
-		err = syscall.Setpgid(0, group)
-	}
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(os.Getpid())
-	time.Sleep(time.Hour)
-}
-
-func program(script string) {
-	c, err := New(Options{Report: func(text string) { fmt.Println(text) }})
-	if err != nil {
-		fmt.Println(err)
-		os.Exit(1)
-	}
-	fmt.Println(c.Run(), c.guard.pid)
-	var all []*Process
-	for range 3 {
-		p, err := c.Start(Command{Args: []string{"sh", "-c", script}, Env: os.Environ(), Output: sink(func(line []byte) { os.Stdout.Write(line) })})
-		if err != nil {
-			panic(err)
-		}
-		all = append(all, p)
-		go func() {
-			e := p.Wait()
-			fmt.Println("ended", e.Code, e.Lost)
-		}()
-	}
-	for input := bufio.NewScanner(os.Stdin); input.Scan(); { // each line kills
-		for _, p := range all {
-			p.Signal(syscall.SIGKILL)
-		}
-	}
-	c.Close()
-	fmt.Println("closed")
-}
-
-// sink is a Sink that waits for nothing.
-type sink func(line []byte)
-
-func (s sink) Line(line []byte) { s(line) }
-func (s sink) Ended()           {}
-func (s sink) Close()           {}
-
-// shared is used by the tests: there must be only one.
-var shared = sync.OnceValue(func() *Children {
-	c, err := New(Options{})
-	if err != nil {
-		panic(err)
-	}
-	return c
-})
-
-// start starts a program, and returns what it writes.
-func start(t *testing.T, args ...string) (*Process, *bytes.Buffer) {
+func newRunner(t *testing.T) *Runner {
 	t.Helper()
-	text := new(bytes.Buffer)
-	p, err := shared().Start(Command{Args: args, Env: os.Environ(), Output: sink(func(line []byte) { text.Write(line) })})
+	r, err := New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, text
+	t.Cleanup(r.Close)
+	return r
 }
 
-// run runs a program to its end and returns what it wrote.
-func run(t *testing.T, args ...string) (Exit, string) {
+// command is a running sh -c, whose lines can be read one by one.
+type command struct {
+	*Process
+	t     *testing.T
+	lines chan Line
+}
+
+func start(t *testing.T, r *Runner, script string, more ...func(*Command)) *command {
 	t.Helper()
-	p, text := start(t, args...)
-	e := p.Wait()
-	p.Signal(syscall.SIGKILL) // does nothing to a process that has ended
-	return e, text.String()
+	c := &command{t: t, lines: make(chan Line, 1000)}
+	cmd := Command{Args: []string{"sh", "-c", script}, Output: func(l Line) { c.lines <- l }}
+	for _, change := range more {
+		change(&cmd)
+	}
+	p, err := r.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Process = p
+	return c
 }
 
-func TestExitsAreReportedAsByAShell(t *testing.T) {
-	for _, tt := range []struct {
-		script string
-		code   int
-		signal syscall.Signal
-	}{
-		{"exit 0", 0, 0},
-		{"exit 77", 77, 0},
-		{"kill -TERM $$", 143, syscall.SIGTERM},
-		{"kill -KILL $$", 137, syscall.SIGKILL},
-	} {
-		e, _ := run(t, "sh", "-c", tt.script)
-		if e.Code != tt.code || e.Signal != tt.signal || e.At.IsZero() {
-			t.Errorf("%s: %+v", tt.script, e)
+// says waits for a line.
+func (c *command) says(want string) {
+	c.t.Helper()
+	select {
+	case l := <-c.lines:
+		if l.Text != want {
+			c.t.Fatalf("%q, want %q", l.Text, want)
+		}
+	case <-time.After(patience):
+		c.t.Fatalf("no line, want %q", want)
+	}
+}
+
+// number waits for a line with a number.
+func (c *command) number() int {
+	c.t.Helper()
+	select {
+	case l := <-c.lines:
+		n, err := strconv.Atoi(l.Text)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return n
+	case <-time.After(patience):
+		c.t.Fatal("no line, want a number")
+	}
+	return 0
+}
+
+func (c *command) ended() Exit {
+	c.t.Helper()
+	select {
+	case <-c.Done():
+	case <-time.After(patience):
+		c.t.Fatal("it has not ended")
+	}
+	return c.Wait()
+}
+
+// gone waits until a process does not run any more.
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); runs(pid); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d still runs", pid)
 		}
 	}
 }
 
-// Output arrives whole, on one pipe, in order.
-func TestOutputArrivesWholeAndInOrder(t *testing.T) {
-	_, out := run(t, "sh", "-c", "echo out; echo err >&2; printf 'no newline'; cat")
-	if out != "out\nerr\nno newline" {
-		t.Errorf("output %q", out)
-	}
-	_, out = run(t, "sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x")
-	if len(out) != 200000 {
-		t.Errorf("%d bytes of a long line", len(out))
+func runs(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+func TestExits(t *testing.T) {
+	r := newRunner(t)
+	for script, want := range map[string]Exit{
+		"exit 0":       {},
+		"exit 7":       {Code: 7},
+		"kill -9 $$":   {Code: 137, Signal: syscall.SIGKILL},
+		"kill -TERM 0": {Code: 143, Signal: syscall.SIGTERM}, // its group is its own
+	} {
+		got := start(t, r, script).ended()
+		if got.Began.IsZero() || got.At.Before(got.Began) {
+			t.Errorf("%s: from %v to %v", script, got.Began, got.At)
+		}
+		got.Began, got.At = time.Time{}, time.Time{}
+		if got != want {
+			t.Errorf("%s: %+v, want %+v", script, got, want)
+		}
 	}
 }
 
-func TestStartErrorsAreThoseOfAShell(t *testing.T) {
+func TestCommandsThatCannotStart(t *testing.T) {
+	r := newRunner(t)
 	dir := t.TempDir()
-	file := func(name, text string, mode os.FileMode) string {
+	write := func(name, text string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(text), mode); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
-	plain, binary := file("plain", "echo", 0o644), file("binary", "\x01\x02", 0o755)
-	lost := file("lost", "#!/no/such/interpreter\n", 0o755)
-	// A link to itself cannot be examined, not even by root.
-	locked, loop := filepath.Join(dir, "locked"), filepath.Join(dir, "loop")
-	if err := errors.Join(os.Mkdir(locked, 0), os.Symlink("loop", loop)); err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		cmd  Command
+	data := write("data", "#!/bin/sh\n", 0o644)
+	lost := write("lost", "#!/no/such/interpreter\n", 0o755)
+	junk := write("junk", "junk", 0o755)
+	for _, c := range []struct {
+		name string
+		dir  string
 		code int
-		want string
+		text string
 	}{
-		{Command{Args: []string{"no-such-command"}}, 127, "no-such-command: command not found"},
-		{Command{Args: []string{"echo a"}}, 127, "echo a: command not found: the name of the program has spaces; a command line needs sh -c before it"},
-		{Command{Args: []string{""}}, 127, `"": command not found`},
-		{Command{Args: []string{dir + "/missing"}}, 127, dir + "/missing: no such file or directory"},
-		{Command{Args: []string{plain + "/x"}}, 127, plain + "/x: not a directory"},
-		{Command{Args: []string{plain}}, 126, plain + ": permission denied"},
-		{Command{Args: []string{dir}}, 126, dir + ": is a directory"},
-		{Command{Args: []string{binary}}, 126, binary + ": exec format error"},
-		{Command{Args: []string{lost}}, 127, lost + ": no such file or directory"},
-		{Command{Args: []string{"plain"}, Env: []string{"PATH=" + dir}}, 126, plain + ": permission denied"},
-		{Command{Args: []string{"plain"}, Env: []string{"PATH=" + locked + ":" + dir}}, 126, plain + ": permission denied"},
-		{Command{Args: []string{"missing"}, Env: []string{"PATH=" + locked + ":" + dir + ":" + plain}}, 127, "missing: command not found"},
-		{Command{Args: []string{"locked"}, Env: []string{"PATH=" + dir}}, 127, "locked: command not found"},
-		{Command{Args: []string{"loop"}, Env: []string{"PATH=" + dir}}, 127, "loop: command not found"},
-		{Command{Args: []string{loop}}, 126, loop + ": too many levels of symbolic links"},
-		{Command{Args: []string{"sh"}, Env: []string{}}, 127, "sh: command not found"},
-		{Command{Args: []string{"true"}, Dir: dir + "/missing"}, 126, "working directory " + dir + "/missing: no such file or directory"},
-		{Command{Args: []string{"true"}, Dir: plain}, 126, "working directory " + plain + ": not a directory"},
+		{"no-such-command", "", 127, "no-such-command: command not found"},
+		{"echo a", "", 127, "needs sh -c before it"},
+		{"", "", 127, `"": command not found`},
+		{"/no/such/file", "", 127, "/no/such/file: no such file or directory"},
+		{lost, "", 127, lost + ": no such file or directory"},
+		{data, "", 126, data + ": permission denied"},
+		{dir, "", 126, dir + ": is a directory"},
+		{junk, "", 126, junk + ": exec format error"},
+		{"sh", "/no/such/dir", 126, "working directory /no/such/dir: no such file or directory"},
 	} {
-		if tt.cmd.Env == nil {
-			tt.cmd.Env = os.Environ()
+		_, err := r.Start(Command{Args: []string{c.name}, Dir: c.dir})
+		var failed *StartError
+		if !errors.As(err, &failed) || failed.Code != c.code || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%q in %q: %#v, want %d %s", c.name, c.dir, err, c.code, c.text)
 		}
-		_, err := shared().Start(tt.cmd)
-		failure, ok := err.(*StartError)
-		if !ok || failure.Code != tt.code || failure.Error() != tt.want {
-			t.Errorf("%q: %v, want %d, %s", tt.cmd.Args, err, tt.code, tt.want)
-		}
+	}
+	write("data2", "#!/bin/sh\n", 0o644)
+	p := start(t, r, "pwd; echo $A; read x || echo no input", func(c *Command) { c.Dir, c.Env = dir, []string{"A=b", "PATH=" + os.Getenv("PATH")} })
+	real, _ := filepath.EvalSymlinks(dir)
+	p.says(real)
+	p.says("b")
+	p.says("no input")
+}
+
+// Stop reaches the whole group, and SIGKILL follows after the grace.
+func TestStop(t *testing.T) {
+	r := newRunner(t)
+	p := start(t, r, `trap 'echo first; exit 3' TERM; (trap 'echo second; exit 0' TERM; echo ready; while :; do :; done) & wait; wait`)
+	p.says("ready")
+	p.Stop(syscall.SIGTERM, time.Hour)
+	lines := []string{(<-p.lines).Text, (<-p.lines).Text}
+	slices.Sort(lines)
+	if fmt.Sprint(lines) != "[first second]" {
+		t.Error(lines)
+	}
+	if e := p.ended(); e.Code != 3 && e.Code != 143 {
+		t.Errorf("%+v", e)
+	}
+
+	p = start(t, r, `trap '' TERM; echo ready; while :; do :; done`)
+	p.says("ready")
+	p.Stop(syscall.SIGTERM, time.Hour)
+	p.Stop(syscall.SIGTERM, time.Millisecond) // a later one shortens the grace
+	if e := p.ended(); e.Signal != syscall.SIGKILL {
+		t.Errorf("%+v", e)
+	}
+	p.Stop(syscall.SIGTERM, 0)
+	p.Kill()
+	p.Signal(syscall.SIGTERM)
+}
+
+// The end of the first process is the end of its group.
+func TestTheRestOfTheGroupIsKilled(t *testing.T) {
+	r := newRunner(t)
+	p := start(t, r, `(trap '' TERM HUP; while :; do :; done) & echo $!`)
+	pid := p.number()
+	if e := p.ended(); e.Code != 0 || e.Left {
+		t.Errorf("%+v", e)
+	}
+	if runs(pid) {
+		t.Error("it still runs when the command has ended")
 	}
 }
 
-// Folders of PATH that have no such program, for whatever reason, hide none of a later one.
-func TestProgramIsFoundInALaterFolder(t *testing.T) {
-	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
-	for _, err := range []error{
-		os.Mkdir(at("locked"), 0), // root can search it, but it has nothing
-		os.MkdirAll(at("folder/tool"), 0o700),
-		os.Mkdir(at("loop"), 0o700), os.Symlink("tool", at("loop/tool")),
-		os.Mkdir(at("plain"), 0o700), os.WriteFile(at("plain/tool"), nil, 0o600),
-		os.Mkdir(at("found"), 0o700), os.WriteFile(at("found/tool"), []byte("#!/bin/sh\nexit 5\n"), 0o700),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	path := strings.Join([]string{at("none"), at("locked"), at("folder"), at("loop"), at("plain"), at("found")}, ":")
-	p, err := shared().Start(Command{Args: []string{"tool"}, Env: []string{"PATH=" + path}})
+// What a command leaves behind when it ends by itself may stay, if it is to.
+func TestLeave(t *testing.T) {
+	r := newRunner(t)
+	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := p.Wait(); e.Code != 5 {
-		t.Errorf("%+v", e)
+	p, err := r.Start(Command{Args: []string{"sh", "-c", "sleep 1000 & echo $!"}, Leave: true, Stdout: write})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	line, _ := bufio.NewReader(read).ReadString('\n')
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := p.Wait(); e.Code != 0 || !runs(pid) {
+		t.Errorf("%+v, runs: %v", e, runs(pid))
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Error(err)
 	}
 }
 
-// A relative program is looked for in its directory.
-func TestRelativeProgramIsFoundInItsDirectory(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "here"), []byte("#!/bin/sh\nexit 5\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	p, err := shared().Start(Command{Args: []string{"./here"}, Env: os.Environ(), Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if e := p.Wait(); e.Code != 5 {
+func TestClose(t *testing.T) {
+	r := newRunner(t)
+	p := start(t, r, `trap '' TERM; echo ready; while :; do :; done`)
+	p.says("ready")
+	r.Close()
+	if e := p.ended(); e.Signal != syscall.SIGKILL {
 		t.Errorf("%+v", e)
+	}
+	if _, err := r.Start(Command{Args: []string{"true"}}); err == nil {
+		t.Error("it starts after Close")
 	}
 }
