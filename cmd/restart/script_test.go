@@ -18,6 +18,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("REWRITE") != "",
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"await":   awaitCommand,
 			"get":     getCommand,
 			"runtime": fakeRuntimeCommand,
 		},

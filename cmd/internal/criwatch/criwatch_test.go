@@ -147,20 +147,31 @@ func TestWatchPrintsUntilItsEnd(t *testing.T) {
 	f.runPod("a")
 	f.start("a", "a1")
 	f.exit("a1", 137)
-	err, out, log := watchFor(t.Context(), Options{Endpoint: f.endpoint(), For: 500 * time.Millisecond, Stats: 10 * time.Millisecond, Poll: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var out, log logBuffer
+	ctx, interrupt := context.WithCancel(t.Context())
+	ended := make(chan error)
+	o := Options{Endpoint: f.endpoint(), Relist: time.Second, Evented: time.Hour, Stats: 10 * time.Millisecond, Poll: true}
+	go func() { ended <- Watch(ctx, o, &out, slog.New(slog.NewTextHandler(&log, nil))) }()
 	for _, want := range []string{"ContainerStarted", "ns/name-a ", "sandbox", "name-a1/2", "exit 137 Error at ", "  polling\n", "evented_pleg_notifications_received", "kube_pod_missed_events", "stale answers"} {
-		if out.count(want) == 0 {
-			t.Errorf("%q is not in\n%s", want, out)
-		}
+		eventually(t, "it prints "+want, func() bool { return out.count(want) > 0 })
+	}
+	interrupt()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 	if out.count("  at the end\n") != 1 {
-		t.Errorf("the counters at the end are not once in\n%s", out)
+		t.Errorf("the counters at the end are not once in\n%s", &out)
 	}
 	if log.count("level=INFO msg=watching") != 1 || log.count("fake 1") != 1 {
-		t.Errorf("log\n%s", log)
+		t.Errorf("log\n%s", &log)
+	}
+}
+
+// A watch ends by itself, and prints the counters.
+func TestForEndsTheWatch(t *testing.T) {
+	f := newFake(t)
+	if err, out, _ := watchFor(t.Context(), Options{Endpoint: f.endpoint(), For: 50 * time.Millisecond}); err != nil || out.count("  at the end") != 1 {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
@@ -179,12 +190,10 @@ func (w *failingWriter) Write(p []byte) (int, error) {
 func TestFailedOutputEndsTheProgram(t *testing.T) {
 	f := newFake(t)
 	f.runPod("a")
+	f.runPod("b")
 	for _, o := range []Options{{Format: "text"}, {Format: "json"}, {Stats: time.Millisecond}} {
-		for left := range 2 {
+		for left := range 2 { // each pod makes a write
 			o.Endpoint, o.Relist, o.Evented = f.endpoint(), time.Second, time.Hour
-			if left > 0 { // what can be written may be all that there is until the end
-				o.For = 200 * time.Millisecond
-			}
 			err := Watch(t.Context(), o, &failingWriter{left}, slog.New(slog.NewTextHandler(io.Discard, nil)))
 			if !errors.Is(err, ErrOutput) || !strings.Contains(err.Error(), "no space left") {
 				t.Errorf("%+v, after %d writes: %v", o, left, err)

@@ -260,8 +260,10 @@ async function writeLink() {
 	byId('copied').textContent = written ? '' : 'Too long for a link.';
 }
 
-// readLink takes the state of the address. It takes no field of another type, since
-// anybody can make a link.
+const damaged = 'The link is damaged and cannot be shown.';
+
+// readLink shows the state of the address, and resolves to whether it has. It takes no
+// field of another type, since anybody can make a link.
 async function readLink() {
 	const link = location.hash.slice(1);
 	if (!link || location.hash === written) return false;
@@ -278,7 +280,7 @@ async function readLink() {
 			curves: given.curves !== null && typeof given.curves === 'object' ? given.curves : {},
 		};
 	} catch (err) {
-		notice('The link is damaged and cannot be shown.');
+		notice(damaged);
 		return false;
 	}
 	fillForms();
@@ -616,7 +618,11 @@ async function start() {
 	fill('example', node('option', {value: '-1'}, 'your own'), ...examples.map((e, i) => node('option', {value: String(i)}, e.name)));
 	for (const id of ['manifest', 'script']) withNumbers(byId(id));
 	listen();
-	if (!await readLink()) await startWith(examples[0]);
+	if (!await readLink()) {
+		const wrong = !byId('notice').hidden;
+		await startWith(examples[0]);
+		if (wrong) notice(damaged);
+	}
 	document.documentElement.dataset.ready = 'yes';
 }
 
