@@ -23,7 +23,7 @@ func newOurs(client clientset.Interface, pods coreinformers.PodInformer, jobs ba
 		BaseDelay: DefaultJobPodFailureBackOff, MaxDelay: MaxJobPodFailureBackOff,
 		MaxPerPass: MaxPodCreateDeletePerSync,
 		Workers:    1,
-		Metrics: jobcontroller.NewMetrics(jobcontroller.MetricsOptions{Observe: observe}),
+		Metrics:    jobcontroller.NewMetrics(jobcontroller.MetricsOptions{Observe: observe}),
 	})
 	return &Controller{ours: c}, err
 }
