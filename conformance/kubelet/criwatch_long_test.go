@@ -34,7 +34,7 @@ func TestCriwatchBesideAKubelet(t *testing.T) {
 	namespace, folder := env.Namespace(t), t.TempDir()
 	client := kubernetes.NewForConfigOrDie(env.Config()).CoreV1().Pods(namespace)
 	api := startStatuses(t, client)
-	c := startCriwatch(t, namespace, buildCriwatch(t), "-endpoint", env.Node().CRISocket())
+	c := startCriwatch(t, namespace, buildCriwatch(t), "--endpoint", env.Node().CRISocket())
 	for i := range pods {
 		createPod(t, client, crashingPod(t, folder, i, runs))
 	}
