@@ -55,26 +55,19 @@ func runCommand() *cobra.Command {
 		Use:   "run [flags] [-f FILE] [-- COMMAND…]",
 		Short: "Keep commands running",
 		Long: `run keeps commands running as a kubelet keeps containers running. A command that exits
-starts again, by its restart policy and rules, after a delay of 10s that doubles with
-every exit in a row, up to 5m. A run of more than ten minutes starts the delays over.
+starts again, by its restart policy and rules, after a delay of 10s that doubles with every
+exit in a row, up to 5m; a run of more than ten minutes starts the delays over. On a terminal
+a table stays below the output of the commands; elsewhere each start and exit is a line. A
+command that cannot be started is tried three times and then given up. run ends when all
+commands have ended. SIGINT, SIGTERM and the end of --for terminate them, and kill them
+after --grace or at a second signal; SIGHUP ends every wait.
 
-On a terminal a table stays below the output of the commands; elsewhere each start and
-exit is a line. EXIT in the table is the last exit code: 128+n for signal n, 127 for a
-program that was not found, 126 for one that cannot be started. Commands that cannot be
-started are tried three times and then given up. run ends when all commands have ended.
+FILE is YAML: settings and a list of commands, each with the fields of a container. See
+https://github.com/restartkit/restart/tree/main/cmd#run for all of them.
 
-FILE is YAML: a list of commands, each with the fields of a container (name, command,
-args, env, workingDir, restartPolicy, restartPolicyRules) and delay, limit, window,
-retries and giveUpFor, which may also stand outside the list, for all commands; and
-grace, rate and burst. https://github.com/restartkit/restart/tree/main/cmd#run shows all.
-
-SIGINT, SIGTERM and the end of --for terminate the commands, and kill them after
---grace or at a second signal. SIGHUP ends every wait. The commands read no input.
-
-With --state, the next run goes on with the failures, delays and limits of this one,
-however this one has ended. What ran when it was killed starts again at once. On Linux
-the first process of a command dies with a run that is killed; processes that it has
-started may stay, as may all of them on other systems, so end them before you go on.`,
+With --state the next run goes on with the failures, delays and limits of this one, also if
+this one is killed. On Linux the first process of each command dies with it; on other
+systems it may stay, as other processes may anywhere: end them before you go on.`,
 		Example: `  restart run -- ./server --port 8080
   restart run --preset kubelet-reduced --restart-policy OnFailure -- sh flaky.sh
   restart run -f services.yaml --state services.json --explain`,
@@ -90,7 +83,7 @@ started may stay, as may all of them on other systems, so end them before you go
 	f := c.Flags()
 	f.StringVarP(&flags.file, "file", "f", "", "`FILE` with commands and settings, or - for standard input")
 	f.StringVar(&flags.name, "name", "", "`name` of the command after -- (default that of its program)")
-	f.StringVar(&flags.policy, "restart-policy", "Always", "of the command after --: Always, OnFailure or Never")
+	f.StringVar(&flags.policy, "restart-policy", "Always", "`policy` of the command after --: Always, OnFailure or Never")
 	flags.curve.add(c)
 	f.Float64Var(&flags.rate, "rate", 0, "most `starts` per second, of all commands together (default no limit)")
 	f.IntVar(&flags.burst, "burst", 1, "`starts` that --rate allows at once")
