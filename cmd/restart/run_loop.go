@@ -44,7 +44,6 @@ type task struct {
 	began    time.Time        // last start
 	exit     process.Exit     // last one
 	decision backoff.Decision // on the last exit; zero before one
-	next     time.Time        // of the start that it waits for
 	stopping bool             // the process is being stopped
 	together bool             // it is stopped to start again with the others
 	stopped  bool             // it has ended because this program ends
