@@ -53,13 +53,13 @@ func TestRuntimeIsFoundWithoutItsEndpoint(t *testing.T) {
 }
 
 // watchFor watches a socket and returns the error, the output and the log.
-func watchFor(ctx context.Context, o Options) (err error, out, log *logBuffer) {
+func watchFor(ctx context.Context, o Options) (out, log *logBuffer, err error) {
 	out, log = &logBuffer{}, &logBuffer{}
 	if o.Relist == 0 {
 		o.Relist, o.Evented = time.Second, time.Hour
 	}
 	err = Watch(ctx, o, out, slog.New(slog.NewTextHandler(log, nil)))
-	return err, out, log
+	return out, log, err
 }
 
 // Every error of the first connection suggests a remedy.
@@ -97,7 +97,7 @@ func TestErrorsOfTheFirstConnectionSayWhatToDo(t *testing.T) {
 		stale:                         "connection refused; is the runtime running? --endpoint names its socket",
 		other:                         "; is it the socket of a CRI runtime? --endpoint names another",
 	} {
-		err, out, _ := watchFor(t.Context(), Options{Endpoint: "unix://" + socket})
+		out, _, err := watchFor(t.Context(), Options{Endpoint: "unix://" + socket})
 		if err == nil || out.String() != "" || !strings.HasPrefix(err.Error(), "no CRI runtime answers at unix://"+socket+": ") || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v\n%s", socket, err, out)
 		}
@@ -107,7 +107,7 @@ func TestErrorsOfTheFirstConnectionSayWhatToDo(t *testing.T) {
 	}
 	f := newFake(t)
 	f.failing["Version"] = grpcstatus.Error(codes.Unimplemented, "unknown service runtime.v1.RuntimeService")
-	if err, _, _ := watchFor(t.Context(), Options{Endpoint: f.endpoint()}); err == nil || !strings.Contains(err.Error(), "unknown service") || !strings.Contains(err.Error(), "disabled_plugins") {
+	if _, _, err := watchFor(t.Context(), Options{Endpoint: f.endpoint()}); err == nil || !strings.Contains(err.Error(), "unknown service") || !strings.Contains(err.Error(), "disabled_plugins") {
 		t.Errorf("without the CRI plugin: %v", err)
 	}
 }
@@ -117,7 +117,7 @@ func TestRuntimeCannotSteerTheLog(t *testing.T) {
 	const evil = "\x1b[2J\nforged \u202e"
 	f := newFake(t)
 	f.failing["Version"] = grpcstatus.Error(codes.Unknown, evil)
-	if err, _, _ := watchFor(t.Context(), Options{Endpoint: f.endpoint()}); err == nil || !printable(err.Error()) || strings.Contains(err.Error(), "\n") {
+	if _, _, err := watchFor(t.Context(), Options{Endpoint: f.endpoint()}); err == nil || !printable(err.Error()) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %q", err)
 	}
 	f.with(func() {
@@ -170,7 +170,7 @@ func TestWatchPrintsUntilItsEnd(t *testing.T) {
 // A watch ends by itself, and prints the counters.
 func TestForEndsTheWatch(t *testing.T) {
 	f := newFake(t)
-	if err, out, _ := watchFor(t.Context(), Options{Endpoint: f.endpoint(), For: 50 * time.Millisecond}); err != nil || out.count("  at the end") != 1 {
+	if out, _, err := watchFor(t.Context(), Options{Endpoint: f.endpoint(), For: 50 * time.Millisecond}); err != nil || out.count("  at the end") != 1 {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -216,13 +216,13 @@ func TestUnusableStateIsAnError(t *testing.T) {
 		if err := os.WriteFile(file, bytes.ReplaceAll([]byte(content), []byte(`"E"`), []byte(`"`+f.endpoint()+`"`)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err, out, _ := watchFor(t.Context(), Options{Endpoint: f.endpoint(), State: file})
+		out, _, err := watchFor(t.Context(), Options{Endpoint: f.endpoint(), State: file})
 		if !errors.Is(err, ErrState) || !strings.Contains(err.Error(), want) || out.String() != "" {
 			t.Errorf("%s: %v\n%s", content, err, out)
 		}
 	}
 	f.runPod("a")
-	err, _, _ := watchFor(t.Context(), Options{Endpoint: f.endpoint(), State: filepath.Join(t.TempDir(), "missing", "state.json")})
+	_, _, err := watchFor(t.Context(), Options{Endpoint: f.endpoint(), State: filepath.Join(t.TempDir(), "missing", "state.json")})
 	if !errors.Is(err, ErrState) {
 		t.Errorf("a state without a folder: %v", err)
 	}
