@@ -52,7 +52,7 @@ func TestRuntimeIsFoundWithoutItsEndpoint(t *testing.T) {
 	}
 }
 
-// watchFor watches a socket and returns the error, the output and the log.
+// watchFor watches a socket and returns the output, the log and the error.
 func watchFor(ctx context.Context, o Options) (out, log *logBuffer, err error) {
 	out, log = &logBuffer{}, &logBuffer{}
 	if o.Relist == 0 {
