@@ -38,7 +38,7 @@ func TestNamesThatAreTakenAreGivenUp(t *testing.T) {
 		job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) }))
 		after(time.Minute)
 		p := &pass{Controller: c.Controller, record: &jobRecord{}, job: job}
-		o := p.createOne(context.Background(), podTemplate{}, named{Creation: jobpolicy.Creation{Index: -1, ObjectMeta: batch.ObjectMeta{GenerateName: "a-"}}})
+		o := p.createOne(context.Background(), podTemplate{}, named{Creation: jobpolicy.Creation{Index: -1, ObjectMeta: batch.ObjectMeta{Namespace: "ns", GenerateName: "a-"}}})
 		if !apierrors.IsAlreadyExists(o.err) || len(names) != 8 {
 			t.Errorf("%v after %d names", o.err, len(names))
 		}
@@ -70,7 +70,7 @@ func TestRefusedCreationUnderAUsedNameIsRead(t *testing.T) {
 			p := &pass{Controller: c.Controller, record: &jobRecord{}, job: job}
 			before := s.called("GET pods")
 			o := p.createOne(context.Background(), podTemplate{}, named{
-				Creation: jobpolicy.Creation{Index: -1, ObjectMeta: batch.ObjectMeta{GenerateName: "a-"}}, name: test.used,
+				Creation: jobpolicy.Creation{Index: -1, ObjectMeta: batch.ObjectMeta{Namespace: "ns", GenerateName: "a-"}}, name: test.used,
 			})
 			if n := s.called("GET pods") - before; n != test.reads || o.err == nil {
 				t.Errorf("%s: %d reads, %v", test.name, n, o.err)

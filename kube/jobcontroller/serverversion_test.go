@@ -41,13 +41,13 @@ func TestTemplatesAreReadOnlyFromANewerServer(t *testing.T) {
 			if n := s.called("GET cached jobs"); n < test.reads || n > test.reads+c.options.Workers {
 				t.Errorf("%s: %d templates are read, want %d", test.name, n, test.reads)
 			}
-			if n := s.called("GET /"); n != test.versions {
+			if n := s.called("GET "); n != test.versions {
 				t.Errorf("%s: the version is asked for %d times, want %d", test.name, n, test.versions)
 			}
 			after(2 * time.Minute)
 			s.createJob(newJob("later", nil))
 			after(30 * time.Second)
-			if n := s.called("GET /"); n != 2*test.versions {
+			if n := s.called("GET "); n != 2*test.versions {
 				t.Errorf("%s: after minutes, the version was asked for %d times, want %d", test.name, n, 2*test.versions)
 			}
 		})
