@@ -181,7 +181,9 @@ func (r *retrier) run(curve backoff.Policy, final indexset.Set) int {
 			return errors.As(err, &failed) && failed.why == "" && final.Contains(failed.exit.Code)
 		},
 		Notify: func(n int, err error, delay time.Duration) {
-			r.note("%v; attempt %d in %s", err, n+1, screen.Wait(delay))
+			if ctx.Err() == nil { // else it says at the end what has ended it
+				r.note("%v; attempt %d in %s", err, n+1, screen.Wait(delay))
+			}
 		},
 	})
 	r.explain(err, attempts)
