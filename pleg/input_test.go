@@ -130,6 +130,7 @@ func TestPodGoneBetweenListAndLookIsGone(t *testing.T) {
 			return pod("p"), nil, fmt.Errorf("pod p: %w", pleg.ErrNotFound)
 		}
 		w.gen.RequestRelist("p")
+		w.pass(0)
 		for range 5 {
 			w.relist()
 			w.shows("gone")

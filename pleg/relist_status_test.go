@@ -187,10 +187,9 @@ func TestSecondRefusedLookFails(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.start()
 		w.pass(5 * time.Second)
-		w.up("a")
-		w.cache.Set("p", nil, nil, time.Now().Add(time.Minute))
 		_, before := w.calls()
-		w.gen.RequestRelist("p")
+		w.cache.Set("p", nil, nil, time.Now().Add(time.Minute))
+		w.up("a") // an event requests a look
 		w.pass(0)
 		_, looks := w.calls()
 		if n := looks - before; n < 2 || n > 3 {
