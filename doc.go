@@ -3,8 +3,11 @@
 //
 // The packages stand alone; import the one that fits:
 //
-//   - backoff: keyed exponential restart delays with reset thresholds (KEP-4603)
+//   - backoff: delays, limits and rules for something that fails, from two fields
+//     in a struct of your own to one state for many things; Retry (KEP-4603,
+//     KEP-5307)
 //   - supervise: goroutines kept running by those delays and rules
+//   - statefile: a program's state in a file that survives crashes
 //   - pleg: lifecycle events and exits of a node's containers (KEP-3386);
 //     pleg/statuscache is its timestamp-guarded status cache
 //   - jobpolicy: pod failure policy, backoff limits and the Job controller's
@@ -13,7 +16,6 @@
 //     in virtual time
 //   - indexset: compressed sets of indexes in the text form 1,3-5,7 (KEP-3850)
 //   - field: the validation errors of all of them
-//   - statefile: a program's state in a file that survives crashes
 //
 // This package holds nothing itself.
 package restart

@@ -9,7 +9,7 @@ require (
 	github.com/chromedp/chromedp v0.23.0
 	github.com/creack/pty v1.1.24
 	github.com/google/go-cmp v0.7.0
-	github.com/restartkit/restart v0.0.0
+	github.com/restartkit/restart v0.4.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
@@ -65,7 +65,7 @@ require (
 )
 
 require (
-	github.com/restartkit/restart/kube v0.0.0
+	github.com/restartkit/restart/kube v0.4.0
 	go.yaml.in/yaml/v2 v2.4.5 // indirect
 	golang.org/x/mod v0.37.0
 	golang.org/x/net v0.57.0 // indirect

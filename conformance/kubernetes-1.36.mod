@@ -7,8 +7,8 @@ require (
 	github.com/avast/retry-go/v5 v5.1.1
 	github.com/cenkalti/backoff/v5 v5.0.3
 	github.com/google/go-cmp v0.7.0
-	github.com/restartkit/restart v0.0.0
-	github.com/restartkit/restart/kube v0.0.0
+	github.com/restartkit/restart v0.4.0
+	github.com/restartkit/restart/kube v0.4.0
 	google.golang.org/grpc v1.82.1
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2

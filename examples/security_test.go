@@ -14,7 +14,7 @@ import (
 )
 
 // forTests are the packages of the library that only tests import.
-var forTests = []string{"internal/jobruns", "internal/rapidseed", "internal/scenario", "internal/search", "internal/vectors", "internal/vectors/shape"}
+var forTests = []string{"internal/jobruns", "internal/rapidseed", "internal/scenario", "internal/search", "internal/states", "internal/vectors", "internal/vectors/shape"}
 
 // SECURITY.md says which side effects the packages have. Their source has no others.
 func TestSideEffectsAreThoseOfSecurity(t *testing.T) {

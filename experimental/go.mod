@@ -4,8 +4,8 @@ go 1.26.0
 
 require (
 	github.com/prometheus/client_golang v1.24.0
-	github.com/restartkit/restart v0.0.0
-	github.com/restartkit/restart/kube v0.0.0
+	github.com/restartkit/restart v0.4.0
+	github.com/restartkit/restart/kube v0.4.0
 	google.golang.org/grpc v1.82.1
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2

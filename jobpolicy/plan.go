@@ -15,7 +15,7 @@ type Input struct {
 	// first and notes the others.
 	Pods []*batch.Pod
 
-	State               State // the last one kept; see Plan.State
+	State               State // the last one kept; see Plan
 	ExpectationsPending bool  // Pods does not show all creations and deletions of earlier plans yet
 
 	// FinalizersRemoved lists pods, by UID or else by name, whose finalizers are
@@ -29,14 +29,47 @@ type Input struct {
 	Now time.Time // the caller's clock; must be set
 }
 
-// Plan holds effects to carry out in this order: Delete, Create, InterimStatus,
-// Release, FinalStatus. InterimStatus records the ends of pods, Release removes their
-// finalizers, and only a later status counts the failures. A crash therefore neither
-// loses a failure nor counts it twice (KEP-3850). Once InterimStatus is written and
-// Release names a finished pod, the caller may forget the pod.
+// Plan holds effects to carry out in this order:
 //
-// If an effect fails, skip the rest and plan again later. After a refused deletion or
-// creation, plan again at once with NoPodChanges to record and release ended pods.
+//  1. Delete each pod of Delete. If its Untrack is set, first remove the finalizer.
+//  2. For each Creation, create the pod that its Pod returns or, with client-go, that
+//     NewPod in the package convert of the module kube returns. A pod counts only if it
+//     has the tracking finalizer.
+//  3. Write InterimStatus, if there is one. Then keep State.
+//  4. Remove the finalizer of each pod of Release. List the pod in
+//     Input.FinalizersRemoved until Input.Pods shows the removal.
+//  5. Write FinalStatus, if there is one.
+//  6. Plan again after RequeueAfter, and on every change of the Job or its pods.
+//
+// InterimStatus records the ends of pods, Release removes their finalizers, and only a
+// later status counts the failures. A crash therefore neither loses a failure nor counts
+// it twice (KEP-3850). Once InterimStatus is written and Release names a finished pod,
+// the caller may forget the pod.
+//
+// # Failed effects
+//
+// If an effect fails, skip the rest and plan again after a back-off.
+//
+//   - A deletion or creation: plan again at once with NoPodChanges, and with
+//     ExpectationsPending if others succeeded, and carry out that plan. A quota that counts
+//     finished pods refuses creations until finished pods are released, so merely stopping
+//     would release none. With a limit per index, the last failed pod of an index is
+//     released only once its replacement exists, so such a quota must exceed the Job's
+//     parallelism.
+//   - InterimStatus, also because of a conflict: discard State, which describes the
+//     unwritten status. If another controller has written a state meanwhile, continue from
+//     that state, and list the pods from the API server, because a cache may still show
+//     pods as new that the other controller has counted.
+//   - A release: do not list the pod in FinalizersRemoved, and skip FinalStatus. The next
+//     plan releases the pod again.
+//   - FinalStatus: nothing. The next plan writes it.
+//
+// # Older Jobs
+//
+// Caches of Jobs and of pods lag independently. On a Job older than State, Plan returns an
+// empty plan with RequeueStaleJob and a note. To go on sooner than Engine.Plan says, read
+// the Job from the API server; if its status is still behind because another client has set
+// it back, set State.Written to its zero value.
 type Plan struct {
 	Delete        []Deletion       // pods to delete
 	Create        []Creation       // pods to create

@@ -7,9 +7,10 @@ import (
 )
 
 // State holds facts for the next plan that have no place in the Job's status. Keep it
-// as Plan.State says, and store it with the Job so that it survives a program restart.
-// It holds at most three UIDs per pod in Input.Pods, and little else. The zero value is
-// the state of a new Job.
+// as Plan says, and store it with the Job and its UID, so that it survives a program
+// restart. It holds at most three UIDs per pod in Input.Pods, and little else. To save
+// space, Handled and Released may be left out if the pods are fresh; a decision may then
+// be reported, and delay, a second time. The zero value is the state of a new Job.
 type State struct {
 	// Job is the Job's UID. Plan ignores the State of another Job; "" fits every Job.
 	Job string `json:"job,omitempty"`

@@ -1,12 +1,13 @@
 // Command keepalive restarts a failing function, with growing delays, until the limit
-// of restarts is used up. Its state survives a crash of the program.
+// of restarts is used up. Its state is in a file of the working directory and survives a
+// crash of the program, so the second time it only says why it does not start.
 //
 // It prints:
 //
 //	exit code 1 under restartPolicy OnFailure: restarted after 100ms (failure 1 in a row)
 //	exit code 1 under restartPolicy OnFailure: restarted after 200ms (failure 2 in a row)
-//	exit code 1 under restartPolicy OnFailure: restarted after 400ms (failure 3 in a row)
-//	exit code 1 under restartPolicy OnFailure: given up, the limit of 3 restarts in 1h0m0s is used up (failure 4 in a row)
+//	exit code 1 under restartPolicy OnFailure: given up, the limit of 2 restarts in 1h0m0s is used up (failure 3 in a row)
+//	backoff: Restarter.Wait("importer"): no start is allowed, because it was given up
 package main
 
 import (
@@ -14,34 +15,28 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/statefile"
 )
 
+var policy = backoff.ExitPolicy{
+	RestartPolicy: backoff.RestartPolicyOnFailure,
+	Delay:         &backoff.Policy{Initial: 100 * time.Millisecond, Max: time.Minute},
+	Limit:         2, // restarts within the window
+	Window:        time.Hour,
+}
+
 func work() (code int32) { return 1 } // always fails
 
 func main() {
-	folder, err := os.MkdirTemp("", "keepalive")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(folder)
-	if err := keepAlive(context.Background(), filepath.Join(folder, "state.json")); err != nil {
+	if err := keepAlive(context.Background(), "importer.json"); err != nil {
 		log.Fatal(err)
 	}
 }
 
 func keepAlive(ctx context.Context, path string) error {
-	policy := backoff.ExitPolicy{
-		RestartPolicy: backoff.RestartPolicyOnFailure,
-		Delay:         &backoff.Policy{Initial: 100 * time.Millisecond, Max: time.Minute},
-		Limit:         3,
-		Window:        time.Hour,
-	}
 	restarter, err := backoff.NewRestarter(policy, backoff.RestarterOptions[string]{})
 	if err != nil {
 		return err
@@ -49,13 +44,12 @@ func keepAlive(ctx context.Context, path string) error {
 	if _, err := statefile.Load(path, restarter); err != nil {
 		return err
 	}
-	for key := range restarter.All() {
-		restarter.Lost(key) // no run has survived a crash of the program
-	}
+	restarter.Lost("importer") // a run that a crash of this program ended
 	for {
 		err := restarter.Wait(ctx, "importer") // nil means: start it now
 		if errors.Is(err, backoff.ErrNoStart) {
-			return nil // it succeeded, or was given up
+			fmt.Println(err) // it succeeded, or was given up
+			return nil
 		}
 		if err != nil {
 			return err

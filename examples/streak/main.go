@@ -1,64 +1,40 @@
-// Command streak keeps the failures of a task in its own file, and delays the next attempt.
+// Command streak delays the attempts of a task that fails. Two fields in a struct count its
+// failures in a row.
 //
 // It prints:
 //
-//	failure 1: next attempt in 500ms
-//	failure 2: next attempt in 1s
+//	backup failed: connection refused; next attempt in 100ms
+//	backup failed: connection refused; next attempt in 200ms
+//	backup failed: connection refused; next attempt in 400ms
 package main
 
 import (
 	"errors"
 	"fmt"
-	"log"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/statefile"
 )
 
-// state is the program's own. The streak is two fields in it.
-type state struct {
-	Version string         `json:"version"`
-	Task    backoff.Streak `json:"task,omitzero"`
+// A task is a struct of your own. Its streak is a count and a time, also in JSON.
+type task struct {
+	Name   string         `json:"name"`
+	Streak backoff.Streak `json:"streak,omitzero"`
 }
 
-var policy = backoff.Policy{Initial: 500 * time.Millisecond, Max: time.Minute}
-
-func task() error { return errors.New("connection refused") }
+func (t *task) run() error { return errors.New("connection refused") }
 
 func main() {
-	folder, err := os.MkdirTemp("", "streak")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(folder)
-	path := filepath.Join(folder, "state.json")
-	for range 2 { // usually two calls of the program
-		if err := attempt(path); err != nil {
-			log.Fatal(err)
+	policy := backoff.Policy{Initial: 100 * time.Millisecond, Max: time.Minute}
+	backup := task{Name: "backup"}
+	for range 3 {
+		time.Sleep(policy.Left(backup.Streak, time.Now()))
+		started := time.Now()
+		if err := backup.run(); err != nil {
+			backup.Streak = policy.Failed(backup.Streak, started, time.Now())
+			fmt.Printf("%s failed: %v; next attempt in %v\n", backup.Name, err, policy.Delay(backup.Streak.Failures))
+		} else {
+			backup.Streak = backoff.Streak{}
 		}
-		time.Sleep(time.Second)
 	}
-}
-
-// attempt does the task unless it has to wait.
-func attempt(path string) error {
-	var s state
-	if _, err := statefile.Load(path, &s); err != nil {
-		return err
-	}
-	if wait := policy.Left(s.Task, time.Now()); wait > 0 {
-		fmt.Println("too early by", wait)
-		return nil
-	}
-	started := time.Now()
-	if err := task(); err == nil {
-		s.Task = backoff.Streak{}
-	} else {
-		s.Task = policy.Failed(s.Task, started, time.Now())
-		fmt.Printf("failure %d: next attempt in %v\n", s.Task.Failures, policy.Delay(s.Task.Failures))
-	}
-	return statefile.Save(path, s)
 }
