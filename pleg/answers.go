@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/restartkit/restart/pleg/internal/queue"
@@ -121,7 +120,7 @@ func (g *Generator[K, S]) listAnswered(pods []Pod[K], err error, now time.Time) 
 		g.sched.listFailed(err, now)
 		return
 	}
-	g.sched.list.answered, g.sched.answered = true, true
+	g.sched.listAnswered(ended)
 	for i, p := range pods {
 		g.listed(g.order[i], p.Containers, ended, now)
 	}
@@ -163,6 +162,12 @@ func (g *Generator[K, S]) setCached(r *record[K], cached bool) {
 		g.cached--
 	}
 	r.cached = cached
+}
+
+// isCached reports whether the entry of a pod is in the cache.
+func (g *Generator[K, S]) isCached(key K) bool {
+	r := g.find(key)
+	return r != nil && r.cached
 }
 
 // arrange sets g.order to the records of pods and marks them. It returns an error if pods
@@ -227,67 +232,78 @@ func (g *Generator[K, S]) listed(r *record[K], seen []Container, ended tick, now
 	g.count(r)
 }
 
-// inspectionAnswered handles the answer to an inspection.
+// inspectionAnswered handles the answer to an inspection. If it is as new as what is known,
+// it goes to the cache, then to the pod, and the pod's steps go to the readers.
 func (g *Generator[K, S]) inspectionAnswered(a answer[K, S], now time.Time) {
 	key := a.question.pod
 	f := g.sched.inspectionEnded(key)
 	r := g.record(key)
 	defer g.count(r)
 	ended := g.tick()
-	var seen []Container
-	gone := errors.Is(a.err, ErrNotFound)
-	if a.err == nil {
-		seen = distinct(a.pods[0].Containers)
-		if id := a.pods[0].ID; id != key {
-			a.err = fmt.Errorf("pleg: Pod(%v): the answer is about pod %v", key, id)
-		}
-	}
+	seen, present, err := a.inspected()
 	back, old := r.stepsBack(seen, f.began)
 	switch {
-	case a.err != nil && !gone:
+	case err != nil:
 		if !f.late { // otherwise its error is known
-			g.inspectionFailed(r, a.status, a.err, f, now)
+			g.inspectionFailed(r, a.status, err, f, now)
 		}
+		return
 	case back:
 		if old {
 			g.stats.StaleAnswers++
 		}
 		g.inspectionRefused(r, seen, old, f, ended, now)
-	case gone && !g.cache.Delete(key, f.start), !gone && !g.writer.SetInOrder(key, a.status, nil, f.start):
+		return
+	case present && !g.writer.SetInOrder(key, a.status, nil, f.start), !present && !g.cache.Delete(key, f.start):
 		// The entry holds as of a later time: that of a full list which began after this
 		// inspection, or that of another writer. Or the cache is closed.
 		g.inspectionRefused(r, seen, true, f, ended, now)
-	default:
-		g.inspectionUsed(r, seen, !gone, f, ended, now)
+		return
 	}
-	if gone && g.writer.Counts().Tombstones > mostAbsent+g.containers {
-		g.sched.wanted = true // its start ends the tombstones
-	}
-}
-
-// inspectionUsed handles the containers in an answer that the cache has accepted.
-func (g *Generator[K, S]) inspectionUsed(r *record[K], seen []Container, present bool, f flight, ended tick, now time.Time) {
 	steps, again := r.inspect(seen, f.began, ended, &g.former)
 	behind, unseen := r.behind(f.began, &g.former)
 	g.stats.UnseenContainers += uint64(unseen)
-	failed := g.sched.succeeded(r.key, !behind)
-	silent := !slices.ContainsFunc(steps, func(s step[K]) bool { return s.event != "" })
-	sync := silent && (present != r.cached || failed && present)
-	if r.sync > 0 {
-		sync = true
-		if r.sync < f.began {
-			r.sync = 0 // a later request gets a PodSync with the next inspection
-		}
-	}
-	g.setCached(r, present)
+	recovered := g.sched.succeeded(key, f, !behind)
 	r.refused = false
-	g.publish(r, steps, sync)
+	changed := present != r.cached || recovered && present // the entry, perhaps without a step
+	g.setCached(r, present)
+	sync := r.syncDue(f.began) || changed && !hasEvent(steps)
+	g.publisher.events(key, steps, sync, g.cached, g.isCached)
+	g.publisher.exits(steps, g.containers)
+	if !present && g.writer.Counts().Tombstones > mostAbsent+g.containers {
+		g.sched.wanted = true // its start ends the tombstones
+	}
 	switch {
 	case again:
-		g.sched.want(r.key, false)
+		g.sched.want(key, false)
 	case behind:
-		g.sched.repeat(r.key, now)
+		g.sched.repeat(key, now)
 	}
+}
+
+// inspected returns the containers in the answer to an inspection, each once, and whether
+// the pod is there.
+func (a answer[K, S]) inspected() (seen []Container, present bool, err error) {
+	switch {
+	case errors.Is(a.err, ErrNotFound):
+		return nil, false, nil
+	case a.err != nil:
+		return nil, false, a.err
+	}
+	seen = distinct(a.pods[0].Containers)
+	if id := a.pods[0].ID; id != a.question.pod {
+		return nil, false, fmt.Errorf("pleg: Pod(%v): the answer is about pod %v", a.question.pod, id)
+	}
+	return seen, true, nil
+}
+
+// syncDue reports whether the inspection that began at began must end with a PodSync.
+func (r *record[K]) syncDue(began tick) bool {
+	due := r.sync > 0
+	if r.sync < began {
+		r.sync = 0 // otherwise the request came later, and gets one with the next inspection, too
+	}
+	return due
 }
 
 // inspectionRefused handles an answer that is older than what is known, and asks once more.
@@ -301,18 +317,14 @@ func (g *Generator[K, S]) inspectionRefused(r *record[K], seen []Container, coun
 		return
 	}
 	r.refused = r.refused || counts
-	if f.needed {
-		g.sched.need(r.key)
-	} else {
-		g.sched.want(r.key, false)
-	}
+	g.sched.again(r.key)
 }
 
 // inspectionFailed handles the error of an inspection. It is stored if there is reason to
 // believe that the pod exists. Ends in full lists wait for at most two failures.
 func (g *Generator[K, S]) inspectionFailed(r *record[K], status S, err error, f flight, now time.Time) {
 	r.unsettle()
-	failures := g.sched.fail(r.key, now)
+	failures := g.sched.fail(r.key, f, now)
 	if r.cached || r.inList > 0 || len(r.containers) > 0 {
 		if isZero(status) {
 			status = g.cache.Get(r.key).Status
@@ -322,21 +334,12 @@ func (g *Generator[K, S]) inspectionFailed(r *record[K], status S, err error, f 
 		}
 	}
 	if failures > 1 {
-		g.publish(r, r.report(), false)
+		g.publisher.exits(r.report(), g.containers)
 	}
 }
 
 // isZero reports whether status is the zero S, so that the runtime returned no status.
 func isZero[S any](status S) bool { return reflect.ValueOf(&status).Elem().IsZero() }
-
-// publish passes the steps of a pod on to subscribers and readers of exits.
-func (g *Generator[K, S]) publish(r *record[K], steps []step[K], sync bool) {
-	g.publisher.events(r.key, steps, sync, g.cached, func(key K) bool {
-		r := g.find(key)
-		return r != nil && r.cached
-	})
-	g.publisher.exits(steps, g.containers)
-}
 
 // inspectionLate handles an inspection whose deadline has passed.
 func (g *Generator[K, S]) inspectionLate(key K, now time.Time) {

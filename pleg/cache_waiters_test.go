@@ -47,9 +47,9 @@ func TestLostEventEndsWaitFor(t *testing.T) {
 	}
 }
 
-// Any number of waits for a pod cost one look per WaitLimit, also if every look fails,
-// and none once the last has ended.
-func TestLongWaitsCostOneLookPerLimit(t *testing.T) {
+// Any number of waits for a pod cost one inspection per WaitLimit, also if every inspection
+// fails, and none once the last has ended.
+func TestLongWaitsCostOneInspectionPerLimit(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		setup{stream: true}.run(t, func(w *world) {
 			rt := &counting{recorder: w.rt}
@@ -65,39 +65,39 @@ func TestLongWaitsCostOneLookPerLimit(t *testing.T) {
 				w.all.Go(func() { w.cache.GetNewerThan(ctx, "p", time.Now().Add(time.Hour)) })
 				w.pass(90 * time.Millisecond)
 			}
-			rt.looks.Store(0)
+			rt.inspections.Store(0)
 			w.pass(60 * time.Second)
-			if n := rt.looks.Load(); n < 29 || n > 31 {
-				t.Errorf("%d looks in 60s, failing %v", n, fails)
+			if n := rt.inspections.Load(); n < 29 || n > 31 {
+				t.Errorf("%d inspections in 60s, failing %v", n, fails)
 			}
 			cancel()
 			rt.fails.Store(false)
 			w.pass(10 * time.Second)
-			rt.looks.Store(0)
+			rt.inspections.Store(0)
 			w.pass(60 * time.Second)
-			equal(t, "looks when nobody waits", rt.looks.Load(), 0)
+			equal(t, "inspections when nobody waits", rt.inspections.Load(), 0)
 			later, _ := w.calls()
 			equal(t, "lists", later-lists, 0)
 		})
 	}
 }
 
-// counting counts, and may fail, the looks at single pods.
+// counting counts, and may fail, the inspections of single pods.
 type counting struct {
 	*recorder
-	fails atomic.Bool
-	looks atomic.Int64
+	fails       atomic.Bool
+	inspections atomic.Int64
 }
 
 func (c *counting) Pod(ctx context.Context, id string) (pleg.Pod[string], *plegtest.Status, error) {
-	c.looks.Add(1)
+	c.inspections.Add(1)
 	if c.fails.Load() {
 		return pleg.Pod[string]{}, nil, errors.New("no pod today")
 	}
 	return c.recorder.Pod(ctx, id)
 }
 
-// A wait for a future time does not delay the look for another wait for the same pod.
+// A wait for a future time does not delay the inspection for another wait for the same pod.
 func TestFutureWaitDelaysNoOtherWait(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.up("a")
@@ -138,8 +138,8 @@ func TestWaitWithoutEventEndsByRelist(t *testing.T) {
 	}
 }
 
-// A wait for a future time requests no look before that time.
-func TestWaitForFutureTimeRequestsNoLook(t *testing.T) {
+// A wait for a future time requests no inspection before that time.
+func TestWaitForFutureTimeRequestsNoInspection(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.up("a")
 		w.start()

@@ -15,7 +15,7 @@ import (
 // Here stand the defects that event generators of this kind are known for, one
 // test each; each fails on an implementation that has the defect.
 
-// A key without a look is not a pod without containers. A wait for it waits, and Get
+// A key without an inspection is not a pod without containers. A wait for it waits, and Get
 // returns an unknown entry. (kubernetes#120941: a miss answered as "no containers", so
 // static pods failed to start)
 func TestUnknownKeyIsNotAbsent(t *testing.T) {
@@ -55,7 +55,7 @@ func TestWaitEndsWithoutItsEvent(t *testing.T) {
 // The timestamps of events make no status stale and block no pod, whether they are in
 // seconds, missing, or of a clock that was set back by an hour or a day.
 // (kubernetes#127814, kubernetes#134153)
-func TestEventWithAnyStampAsksForALook(t *testing.T) {
+func TestEventWithAnyStampAsksForAnInspection(t *testing.T) {
 	for name, stamp := range map[string]func() time.Time{
 		"now":      time.Now,
 		"none":     func() time.Time { return time.Time{} },
@@ -82,7 +82,7 @@ func TestEventWithAnyStampAsksForALook(t *testing.T) {
 					e.At = stamp()
 					s.handle(e)
 					w.shows(step.shows)
-					equal(t, "looks", w.count("Pod"), i+1)
+					equal(t, "inspections", w.count("Pod"), i+1)
 					w.pass(time.Second)
 				}
 				equal(t, "StaleAnswers", w.gen.Stats().StaleAnswers, before.StaleAnswers)
@@ -349,7 +349,7 @@ func TestOldAnswerBringsNothingBack(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- w.gen.Relist(w.ctx) }()
 		w.pass(time.Second)
-		equal(t, "Relists that do not wait for the second look", len(done), 0)
+		equal(t, "Relists that do not wait for the second inspection", len(done), 0)
 		close(hold)
 		equal(t, "error", <-done, nil)
 		w.shows("a:exited b:running")

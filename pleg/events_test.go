@@ -232,7 +232,7 @@ func TestChurnHoldsNoMoreThanThePods(t *testing.T) {
 		close(gate)
 		w.pass(time.Second)
 		if last == (pleg.Event[string]{}) {
-			t.Error("the reader was told nothing")
+			t.Error("the reader got nothing")
 		}
 		equal(t, "pods", w.cache.Len(), 1)
 	})

@@ -65,7 +65,7 @@ func Example() {
 	}
 	defer exits.Close()
 
-	// The container may end at any time, here before Run has looked for the first time.
+	// The container may end at any time, here before the first list of Run.
 	n.set("web-0", pleg.Container{ID: "app-1", State: pleg.StateExited, Exit: &pleg.ExitDetails{Code: 3, Finished: time.Now()}})
 	go gen.Run(ctx)
 	e, err := exits.Next(ctx)

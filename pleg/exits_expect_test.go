@@ -15,14 +15,14 @@ func TestExpectedExitIsYielded(t *testing.T) {
 		do    func(w *world, r *pleg.ExitReader[string])
 		exits string
 	}{
-		{"it is gone before anybody looks", func(w *world, r *pleg.ExitReader[string]) {
+		{"it is removed before any answer", func(w *world, r *pleg.ExitReader[string]) {
 			w.up("a")
 			r.Expect("p", pleg.Container{ID: "a"})
 			w.rt.Exit("p", "a")
 			w.rt.Remove("p", "a")
 			relist(w)
 		}, "a:inferred"},
-		{"it ends while it is looked at", func(w *world, r *pleg.ExitReader[string]) {
+		{"it ends during an inspection", func(w *world, r *pleg.ExitReader[string]) {
 			w.up("a")
 			r.Expect("p", pleg.Container{ID: "a"})
 			relist(w)
@@ -96,8 +96,8 @@ func TestEarlierListInfersNoExpectedExit(t *testing.T) {
 }
 
 // A program that saves its position after creating a container learns its exit, or that
-// it is gone, even if killed before any look showed it. A container created after the
-// last position and gone since has no exit.
+// it is removed, even if killed before any inspection showed it. A container created after the
+// last position and removed since has no exit.
 func TestExpectedContainersSurviveACrash(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.gen.Relist(w.ctx)
@@ -148,14 +148,14 @@ func TestExpectAfterItsEvents(t *testing.T) {
 	}
 }
 
-// A look that began before a container was expected says nothing about it.
-func TestLookBeforeExpectInfersNoExit(t *testing.T) {
+// An inspection that began before a container was expected says nothing about it.
+func TestInspectionBeforeExpectInfersNoExit(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("d")
 		w.relist()
 		r, exits := w.follow(pleg.ExitOptions[string]{Resume: position(t, `{"baseline": true}`)})
 		s.handle(event("c", pleg.RuntimeEventCreated))
-		w.pass(10 * time.Millisecond) // a look has answered without c
+		w.pass(10 * time.Millisecond) // an inspection has answered without c
 		w.up("c")
 		r.Expect("p", pleg.Container{ID: "c", Name: "main", Attempt: 3})
 		place := stored(t, r.Position())

@@ -43,7 +43,7 @@ func TestFirstListReportsExitsSinceReaderCreation(t *testing.T) {
 				w.rt.Remove("p", "a")
 				w.gen.Relist(w.ctx)
 				w.gen.Relist(w.ctx)
-				equal(t, "exits once it is gone", exits()+all(), "")
+				equal(t, "exits once it is removed", exits()+all(), "")
 			})
 		})
 	}
@@ -76,8 +76,8 @@ func (s *slowLists) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
 	return list, err
 }
 
-// Looks at single pods wait for the first list, so that an event during it cannot make a
-// container look new. Ends in between are reported.
+// Inspections wait for the first list, so that an event during it cannot make a
+// container appear new. Ends in between are reported.
 func TestEventsBeforeTheFirstListWaitForIt(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		s := &script{recorder: w.rt}
@@ -93,14 +93,14 @@ func TestEventsBeforeTheFirstListWaitForIt(t *testing.T) {
 		s.handle(event("was", pleg.RuntimeEventStopped)) // replayed
 		s.handle(event("a", pleg.RuntimeEventStopped))
 		w.pass(time.Second)
-		equal(t, "looks before the list", w.count("Pod"), 0)
+		equal(t, "inspections before the list", w.count("Pod"), 0)
 		w.pass(2 * time.Minute)
 		equal(t, "exits", exits(), "a:shown 7")
 	})
 }
 
-// The list shows a container exited, and an event tells of its removal while the list is
-// under way. The answer counts, although the look after it does not show the container.
+// The list shows a container exited, and an event reports its removal while the list is
+// under way. The answer counts, although the inspection after it does not show the container.
 func TestExitInAnOvertakenList(t *testing.T) {
 	for _, resumed := range []bool{true, false} {
 		setup{}.run(t, func(w *world) {
@@ -139,7 +139,7 @@ func TestAnswerToCancelledCallShowsContainers(t *testing.T) {
 		go func() { ended <- w.gen.Run(ctx) }()
 		w.gen.RequestRelist("p")
 		w.pass(time.Millisecond)
-		cancel() // the look answers now
+		cancel() // the inspection answers now
 		<-ended
 		w.rt.Remove("p", "a")
 		w.start()
@@ -148,24 +148,25 @@ func TestAnswerToCancelledCallShowsContainers(t *testing.T) {
 	})
 }
 
-// lateAnswers is a runtime whose first look answers once it is cancelled.
+// lateAnswers is a runtime whose first inspection answers once it is cancelled.
 type lateAnswers struct {
 	*recorder
-	looked bool
+	inspected bool
 }
 
 func (l *lateAnswers) Pod(ctx context.Context, id string) (pleg.Pod[string], *plegtest.Status, error) {
-	if !l.looked {
-		l.looked = true
+	if !l.inspected {
+		l.inspected = true
 		<-ctx.Done()
 		ctx = context.WithoutCancel(ctx)
 	}
 	return l.recorder.Pod(ctx, id)
 }
 
-// A runtime like CRI, whose lists have no exits. If the looks fail at first, an exit that
-// came after the reader was made, but before the first list, is yielded once a look tells.
-func TestExitBeforeTheFirstListWhileLooksFail(t *testing.T) {
+// A runtime like CRI, whose lists have no exits. If the inspections fail at first, an exit
+// that came after the reader was made, but before the first list, is yielded once an
+// inspection shows it.
+func TestExitBeforeTheFirstListWhileInspectionsFail(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		var failing atomic.Bool
 		failing.Store(true)
@@ -195,7 +196,7 @@ func TestExitBeforeTheFirstListWhileLooksFail(t *testing.T) {
 		w.rt.ExitCode("p", "new", 2)
 		w.start()
 		w.pass(20 * time.Second)
-		equal(t, "exits while looks fail", exits(), "")
+		equal(t, "exits while inspections fail", exits(), "")
 		failing.Store(false)
 		w.pass(time.Minute)
 		equal(t, "exits", exits(), "new:shown 2")

@@ -33,34 +33,61 @@ type exitLog[K comparable] struct {
 // notListed is the baseline before the first full list.
 const notListed tick = math.MaxUint64
 
-// take makes the exit of an end due, unless it was due before, or the reader leaves it out.
-// known is the number of known containers.
-func (l *exitLog[K]) take(e end[K], known int) {
+// A verdict says what the end of a container is to a reader of exits.
+type verdict int
+
+const (
+	verdictReported  verdict = iota // it was due or left out before
+	verdictUnknown                  // no answer has shown the container, and the reader does not expect it
+	verdictUndecided                // only its details will tell whether it is past
+	verdictPast                     // it came before the reader was made, and is left out
+	verdictDue                      // it is an exit
+)
+
+// judge decides on the end of a container, which it assumes to have ended.
+func (l *exitLog[K]) judge(e end[K]) verdict {
 	c := ref[K]{e.exit.Pod, e.exit.Container}
-	if _, known := l.reported[c]; known {
-		return
-	}
+	_, reported := l.reported[c]
 	_, expected := l.expects[c]
-	if e.open && !expected && e.known <= l.baseline {
-		return // the details will tell whether it is past
+	finished := e.exit.Details.Finished
+	switch {
+	case reported:
+		return verdictReported
+	case expected:
+		return verdictDue
+	case !e.seen:
+		return verdictUnknown
+	case e.known > l.baseline || l.baseline == 0:
+		return verdictDue
+	case e.open:
+		return verdictUndecided
+	case finished.IsZero() || endOfSecond(finished).Before(l.made):
+		return verdictPast
 	}
-	delete(l.expects, c)
-	if !expected && !e.seen {
-		return // for a reader that expects it
-	}
-	l.reported[c] = struct{}{}
-	if expected || !l.past(e) {
-		l.add(e.exit, known)
-	}
+	return verdictDue
 }
 
-// past reports whether the end of a container came before the reader was made.
-func (l *exitLog[K]) past(e end[K]) bool {
-	if e.known > l.baseline || l.baseline == 0 {
-		return false
+// take makes the exit of an end due, unless the verdict on it is another one. Beyond the
+// limit it drops the oldest exits. containers is the number of known ones.
+func (l *exitLog[K]) take(e end[K], containers int) {
+	v := l.judge(e)
+	if v != verdictDue && v != verdictPast {
+		return
 	}
-	finished := e.exit.Details.Finished
-	return finished.IsZero() || endOfSecond(finished).Before(l.made)
+	c := ref[K]{e.exit.Pod, e.exit.Container}
+	delete(l.expects, c)
+	l.reported[c] = struct{}{}
+	if v == verdictPast {
+		return
+	}
+	l.limit = max(l.limit, mostExits+2*containers)
+	l.due = append(l.due, e.exit)
+	for len(l.due) > l.limit {
+		l.lost += 1 + l.due[0].Lost
+		l.due[0] = Exit[K]{} // release it
+		l.due = l.due[1:]
+	}
+	queue.Signal(l.wake)
 }
 
 // endOfSecond returns the latest time that a timestamp may stand for, which for whole
@@ -70,18 +97,6 @@ func endOfSecond(t time.Time) time.Time {
 		return t.Add(time.Second - 1)
 	}
 	return t
-}
-
-// add makes an exit due, and drops the oldest beyond the limit.
-func (l *exitLog[K]) add(e Exit[K], known int) {
-	l.limit = max(l.limit, mostExits+2*known)
-	l.due = append(l.due, e)
-	for len(l.due) > l.limit {
-		l.lost += 1 + l.due[0].Lost
-		l.due[0] = Exit[K]{} // release it
-		l.due = l.due[1:]
-	}
-	queue.Signal(l.wake)
 }
 
 // next removes and returns the oldest exit.

@@ -13,7 +13,7 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// IncludePast yields earlier exits to readers from before and after the first look.
+// IncludePast yields earlier exits to readers from before and after the first inspection.
 func TestIncludePastYieldsEarlierExits(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.up("a")
@@ -72,7 +72,7 @@ func TestResumeYieldsEachExitOnce(t *testing.T) {
 
 		*w = *w.again()
 		r, exits = w.follow(pleg.ExitOptions[string]{Resume: place})
-		equal(t, "exits before the first look", exits(), "pending:shown 2")
+		equal(t, "exits before the first inspection", exits(), "pending:shown 2")
 		w.start()
 		w.pass(time.Second)
 		got := exits() // those of two pods in any order
@@ -95,7 +95,7 @@ func TestResumeYieldsEachExitOnce(t *testing.T) {
 }
 
 // A position taken before the first answer keeps the contents of the resumed one.
-func TestPositionBeforeFirstLookKeepsResumedOne(t *testing.T) {
+func TestPositionBeforeFirstAnswerKeepsResumedOne(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.up("a")
 		w.up("b")
@@ -113,7 +113,7 @@ func TestPositionBeforeFirstLookKeepsResumedOne(t *testing.T) {
 		w.rt.Remove("p", "b")
 		r, exits := w.follow(pleg.ExitOptions[string]{Resume: first})
 		if diff := cmp.Diff(sortedPods(*first), sortedPods(r.Position())); diff != "" {
-			t.Errorf("the position of a reader whose generator has not looked:\n%s", diff)
+			t.Errorf("the position of a reader whose generator has asked nothing:\n%s", diff)
 		}
 		equal(t, "exits", exits(), "a:shown 1")
 		w.gen.Relist(w.ctx)
@@ -166,7 +166,7 @@ func TestPositionWithEmptyContainerID(t *testing.T) {
 	})
 }
 
-// No end is inferred while looks at the pod fail.
+// No end is inferred while inspections of the pod fail.
 func TestFailingPodInfersNoExit(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		rt := &fickle{recorder: w.rt}

@@ -111,21 +111,21 @@ func TestExitsAreYieldedOnce(t *testing.T) {
 			{func(w *world) { w.rt.Remove("p", "a"); relist(w) }, ""},
 			{func(w *world) { relist(w); relist(w) }, ""},
 		}},
-		{"gone between two looks", []step{
+		{"removed between two inspections", []step{
 			{func(w *world) { w.up("a"); w.up("b"); relist(w) }, ""},
 			{func(w *world) { w.rt.ExitCode("p", "a", 3); w.rt.Remove("p", "a"); relist(w) }, "a:inferred"},
 			{func(w *world) { w.rt.Remove("p", "b"); relist(w) }, "b:inferred"},
 			{relist, ""},
 		}},
-		{"come and gone between two looks", []step{
+		{"created and removed between two inspections", []step{
 			{relist, ""},
 			{func(w *world) { w.up("a"); w.rt.Exit("p", "a"); w.rt.Remove("p", "a"); relist(w) }, ""},
 		}},
-		{"begun and over between two looks", []step{
+		{"begun and over between two inspections", []step{
 			{relist, ""},
 			{func(w *world) { w.up("a"); w.rt.ExitCode("p", "a", 2); relist(w) }, "a:shown 2"},
 		}},
-		{"over when the Generator looked first, but not when the reader was made", []step{
+		{"over in the first answer, but not when the reader was made", []step{
 			{func(w *world) { w.up("a"); w.rt.Exit("p", "a"); w.up("b"); relist(w) }, "a:shown 0"},
 			{func(w *world) { w.rt.Exit("p", "b"); relist(w) }, "b:shown 0"},
 			{func(w *world) { w.rt.Remove("p", "a"); relist(w) }, ""},
@@ -194,23 +194,23 @@ func TestEventsReportExitsOnce(t *testing.T) {
 // expects, and that an answer shows ended without its exit or no longer shows. A later
 // answer that shows the container alive proves it wrong.
 func TestExitOfAnEventIsUsedAtLast(t *testing.T) {
-	told := event("a", pleg.RuntimeEventStopped)
-	told.Exit = &pleg.ExitDetails{Code: 7}
+	reported := event("a", pleg.RuntimeEventStopped)
+	reported.Exit = &pleg.ExitDetails{Code: 7}
 	for _, tt := range []struct {
 		name  string
 		do    func(w *world, s *script, r *pleg.ExitReader[string])
 		exits string
 	}{
-		{"a live container that is gone", func(w *world, s *script, _ *pleg.ExitReader[string]) {
+		{"a live container that is removed", func(w *world, s *script, _ *pleg.ExitReader[string]) {
 			w.up("a")
 			w.relist()
 			w.rt.Exit("p", "a")
 			w.rt.Remove("p", "a")
-			s.handle(told)
+			s.handle(reported)
 		}, "a:event 7"},
-		{"an expected one that is gone", func(w *world, s *script, r *pleg.ExitReader[string]) {
+		{"an expected one that is removed", func(w *world, s *script, r *pleg.ExitReader[string]) {
 			r.Expect("p", pleg.Container{ID: "a"})
-			s.handle(told)
+			s.handle(reported)
 			w.pass(time.Second)
 			w.relist()
 		}, "a:event 7"},
@@ -218,15 +218,15 @@ func TestExitOfAnEventIsUsedAtLast(t *testing.T) {
 			w.up("a")
 			w.relist()
 			w.rt.ExitWith("p", "a", pleg.ExitDetails{Code: 3})
-			s.handle(told)
+			s.handle(reported)
 		}, "a:shown 3"},
 		{"an unknown one", func(w *world, s *script, _ *pleg.ExitReader[string]) {
-			s.handle(told)
+			s.handle(reported)
 		}, ""},
 		{"one that a later answer shows alive", func(w *world, s *script, _ *pleg.ExitReader[string]) {
 			w.up("a")
 			w.relist()
-			s.handle(told)
+			s.handle(reported)
 			w.pass(time.Second)
 			w.rt.Remove("p", "a")
 			w.relist()
@@ -234,47 +234,47 @@ func TestExitOfAnEventIsUsedAtLast(t *testing.T) {
 		{"one that a later answer shows in an unknown state", func(w *world, s *script, _ *pleg.ExitReader[string]) {
 			w.up("a")
 			w.relist()
-			s.look = func() []pleg.Container { return []pleg.Container{{ID: "keep"}, {ID: "a"}} }
-			s.handle(told)
+			s.inspection = func() []pleg.Container { return []pleg.Container{{ID: "keep"}, {ID: "a"}} }
+			s.handle(reported)
 			w.pass(time.Second)
-			s.look = nil
+			s.inspection = nil
 			w.rt.Remove("p", "a")
 			w.relist()
 		}, "a:event 7"},
 		{"one whose state is always unknown", func(w *world, s *script, _ *pleg.ExitReader[string]) {
 			w.up("a")
 			s.list = func() []pleg.Container { return []pleg.Container{{ID: "keep"}, {ID: "a"}} }
-			s.look = s.list
+			s.inspection = s.list
 			w.relist()
-			s.handle(told)
+			s.handle(reported)
 			w.pass(time.Second)
-			s.list, s.look = nil, nil
+			s.list, s.inspection = nil, nil
 			w.rt.Remove("p", "a")
 			w.relist()
 		}, "a:event 7"},
 		{"one that a later answer with old contents shows alive", func(w *world, s *script, _ *pleg.ExitReader[string]) {
 			w.up("a")
 			w.relist()
-			s.look = func() []pleg.Container { return []pleg.Container{{ID: "keep"}, {ID: "a", State: pleg.StateCreated}} }
-			s.handle(told)
+			s.inspection = func() []pleg.Container { return []pleg.Container{{ID: "keep"}, {ID: "a", State: pleg.StateCreated}} }
+			s.handle(reported)
 			w.pass(10 * time.Millisecond)
-			s.look = nil
+			s.inspection = nil
 			w.rt.Remove("p", "a")
 			w.relist()
 		}, "a:event 7"},
-		{"told by an event of undefined type", func(w *world, s *script, _ *pleg.ExitReader[string]) {
+		{"reported by an event of undefined type", func(w *world, s *script, _ *pleg.ExitReader[string]) {
 			w.up("a")
 			w.relist()
 			w.rt.Remove("p", "a")
-			strange := told
+			strange := reported
 			strange.Type = 99
 			s.handle(strange)
 		}, "a:event 7"},
-		{"told by an event of the zero type", func(w *world, s *script, _ *pleg.ExitReader[string]) {
+		{"reported by an event of the zero type", func(w *world, s *script, _ *pleg.ExitReader[string]) {
 			w.up("a")
 			w.relist()
 			w.rt.Remove("p", "a")
-			strange := told
+			strange := reported
 			strange.Type = pleg.RuntimeEventUnknown
 			s.handle(strange)
 		}, "a:event 7"},
@@ -283,10 +283,10 @@ func TestExitOfAnEventIsUsedAtLast(t *testing.T) {
 			w.relist()
 			w.rt.ExitCode("p", "a", 3)
 			w.relist()
-			s.handle(told)
+			s.handle(reported)
 			w.rt.Remove("p", "a")
 			w.relist()
-			s.handle(told)
+			s.handle(reported)
 		}, "a:shown 3"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -297,7 +297,7 @@ func TestExitOfAnEventIsUsedAtLast(t *testing.T) {
 				tt.do(w, s, r)
 				w.pass(10 * time.Minute)
 				equal(t, "exits", exits(), tt.exits)
-				equal(t, "what is named", w.gen.Stats().Retained <= 1, true)
+				equal(t, "what events named", w.gen.Stats().Retained <= 1, true)
 			})
 		})
 	}
@@ -310,7 +310,7 @@ func TestExitOfAnEventIsUsedAtLast(t *testing.T) {
 		w.start()
 		w.pass(10 * time.Second)
 		l.list = []pleg.Pod[string]{pod("p", pleg.Container{ID: "a", State: pleg.StateExited, Name: "main", Attempt: 2})}
-		x.handle(told)
+		x.handle(reported)
 		w.pass(time.Second)
 		want := pleg.Exit[string]{Pod: "p", Container: "a", Source: pleg.ExitShown, Known: true, Details: pleg.ExitDetails{Name: "main", Attempt: 2, Code: 7}}
 		if e, ok := r.TryNext(); !ok || e != want {
@@ -319,8 +319,8 @@ func TestExitOfAnEventIsUsedAtLast(t *testing.T) {
 	})
 }
 
-// An exit in a full list comes with the next look, or after the second failure.
-func TestFailingLooksHoldBackNoExit(t *testing.T) {
+// An exit in a full list comes with the next inspection, or after the second failure.
+func TestFailingInspectionsHoldBackNoExit(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		rt := &fickle{recorder: w.rt}
 		w.replace(rt, false)
@@ -369,7 +369,7 @@ func TestExitDetailsArePassedOnUnchanged(t *testing.T) {
 			}
 			delete(details, e.Container)
 		}
-		equal(t, "exits that were not told", len(details), 0)
+		equal(t, "exits that were not reported", len(details), 0)
 	})
 }
 

@@ -18,17 +18,17 @@ type observed struct {
 	left     [2]bool // and is no longer
 	modified time.Time
 
-	known         [2]bool // an answer has shown the container to this Generator
-	seen          [2]State
-	started, died [2]int // events taken
-	removed       [2]int
-	told          [2]bool // taken events report the end
-	syncOwed      bool
-	resumed       bool
-	closed        bool // the reader of exits is closed
-	lied          bool // a full list was wrong
-	yielded       [2]int
-	lists, looks  int
+	known              [2]bool // an answer has shown the container to this Generator
+	seen               [2]State
+	started, died      [2]int // events taken
+	removed            [2]int
+	reported           [2]bool // taken events report the end
+	syncOwed           bool
+	resumed            bool
+	closed             bool // the reader of exits is closed
+	lied               bool // a full list was wrong
+	yielded            [2]int
+	lists, inspections int
 }
 
 // fail records a violation of a promise.
@@ -49,7 +49,7 @@ func (w *podWorld) showAnswer(seen []Container) {
 // restarted records that the program starts again.
 func (w *podWorld) restarted() {
 	w.shown, w.inCache, w.left, w.modified = 0, [2]bool{}, [2]bool{}, time.Time{}
-	w.known, w.seen, w.started, w.died, w.removed, w.told = [2]bool{}, [2]State{}, [2]int{}, [2]int{}, [2]int{}, [2]bool{}
+	w.known, w.seen, w.started, w.died, w.removed, w.reported = [2]bool{}, [2]State{}, [2]int{}, [2]int{}, [2]int{}, [2]bool{}
 	w.syncOwed, w.resumed = false, true
 }
 
@@ -86,7 +86,7 @@ func (w *podWorld) observe() {
 	w.observeContents(is, e.Modified)
 }
 
-// observeContents looks for the version that the cache shows, and for one that is as
+// observeContents searches for the version that the cache shows, and for one that is as
 // new as the cache says.
 func (w *podWorld) observeContents(is podView, modified time.Time) {
 	v := w.shown
@@ -131,7 +131,7 @@ func (w *podWorld) hear(e Event[string]) {
 	for c, id := range exploredIDs {
 		ended := w.truth().ended(c)
 		if e.Type == PodSync && ended && !w.cacheMisses(c) {
-			w.told[c] = true
+			w.reported[c] = true
 		}
 		if e.Container != id {
 			continue
@@ -147,7 +147,7 @@ func (w *podWorld) hear(e Event[string]) {
 				w.fail("%s of container %s, which has not ended", e.Type, id)
 			}
 			w.died[c]++
-			w.told[c] = true
+			w.reported[c] = true
 		case ContainerRemoved:
 			w.removed[c]++
 		}
@@ -273,7 +273,7 @@ func (w *podWorld) settled() {
 	}
 	is := w.truth()
 	for c, id := range exploredIDs {
-		if is.ended(c) && w.known[c] && !w.told[c] {
+		if is.ended(c) && w.known[c] && !w.reported[c] {
 			w.fail("the end of container %s is not reported", id)
 		}
 	}
@@ -305,7 +305,7 @@ func (w *podWorld) idle() {
 		period = exploredOptions.EventedPeriod
 	}
 	end := w.now.Add(period)
-	lists, looks := w.lists, w.looks
+	lists, inspections := w.lists, w.inspections
 	for w.wake.set && !w.wake.at.After(end) {
 		w.now = w.wake.at
 		w.settleCalls()
@@ -313,7 +313,7 @@ func (w *podWorld) idle() {
 			return
 		}
 	}
-	if lists, looks = w.lists-lists, w.looks-looks; lists > 1 || looks > 0 {
-		w.fail("%d lists and %d looks in an idle period of %v", lists, looks, period)
+	if lists, inspections = w.lists-lists, w.inspections-inspections; lists > 1 || inspections > 0 {
+		w.fail("%d lists and %d inspections in an idle period of %v", lists, inspections, period)
 	}
 }

@@ -103,7 +103,7 @@ func (e *encoder) observed(w *podWorld) {
 		e.string(fmt.Sprint(w.exits.Position()))
 	}
 	for c, id := range exploredIDs {
-		e.bools(o.inCache[c], o.left[c], o.known[c], o.told[c], o.model.owed[id], o.model.past[id], o.model.perhaps[id], o.model.listed[id])
+		e.bools(o.inCache[c], o.left[c], o.known[c], o.reported[c], o.model.owed[id], o.model.past[id], o.model.perhaps[id], o.model.listed[id])
 		e.ints(o.started[c], o.died[c], o.removed[c], o.yielded[c], int(o.seen[c]))
 	}
 }

@@ -99,7 +99,7 @@ type podWorld struct {
 	events    []RuntimeEvent[string]
 	waits     bool // for a status newer than waitMin
 	waitMin   time.Time
-	asked     time.Time // begin of the wait, or its last look
+	asked     time.Time // begin of the wait, or its last inspection
 	wake      wakeup
 	next      []podStep // the possible steps, if known
 
@@ -228,7 +228,7 @@ func (w *podWorld) advance() {
 			if q.list {
 				w.lists++
 			} else {
-				w.looks++
+				w.inspections++
 			}
 		}
 		w.wake = p.next

@@ -28,11 +28,11 @@ func (g *Generator[K, S]) Valid() error {
 }
 
 func (g *Generator[K, S]) valid() error {
-	cached, live, named, looking, open := 0, 0, 0, 0, 0
+	cached, live, claims, inFlight := 0, 0, 0, 0
 	for key := range g.pods.Keys() {
 		r := g.find(key)
 		live += len(r.containers)
-		named += len(r.pod.claims)
+		claims += len(r.pod.claims)
 		if r.cached {
 			cached++
 		}
@@ -43,33 +43,32 @@ func (g *Generator[K, S]) valid() error {
 			return fmt.Errorf("pod %v: nothing is known of it, and it will never be forgotten", key)
 		}
 	}
+	if l := g.sched.list; l != nil {
+		for key := range l.needs {
+			if g.sched.pods[key] == nil {
+				return fmt.Errorf("pod %v: a full list waits for it, and no work is left", key)
+			}
+		}
+	}
 	for key, w := range g.sched.pods {
 		if g.find(key) == nil {
 			return fmt.Errorf("pod %v: work without a record", key)
 		}
 		if w.flight != nil {
-			looking++
-			if w.flight.needed {
-				open++
-			}
+			inFlight++
 		}
-		if w.needed {
-			open++
-			if !w.wanted {
-				return fmt.Errorf("pod %v: a full list waits for it in vain", key)
-			}
+		if g.sched.needed(key) && !w.wanted && (w.flight == nil || w.flight.began < g.sched.list.answered) {
+			return fmt.Errorf("pod %v: a full list waits for it in vain", key)
 		}
 		if w.wanted && w.flight == nil && g.sched.delayed.Get(key) == nil && g.sched.ready.Get(key) == nil {
-			return fmt.Errorf("pod %v: a look is wanted, and nothing begins it", key)
+			return fmt.Errorf("pod %v: an inspection is wanted, and nothing begins it", key)
 		}
 	}
 	switch {
-	case cached != g.cached, live != g.containers, named != g.claims:
-		return fmt.Errorf("%d pods in the cache, %d containers, %d named; counted %d, %d, %d", cached, live, named, g.cached, g.containers, g.claims)
-	case looking != g.sched.inspecting:
-		return fmt.Errorf("%d looks in flight, counted %d", looking, g.sched.inspecting)
-	case g.sched.list == nil && open > 0, g.sched.list != nil && open != g.sched.list.open:
-		return fmt.Errorf("a full list waits for %d pods: %+v", open, g.sched.list)
+	case cached != g.cached, live != g.containers, claims != g.claims:
+		return fmt.Errorf("%d pods in the cache, %d containers, %d claims; counted %d, %d, %d", cached, live, claims, g.cached, g.containers, g.claims)
+	case inFlight != g.sched.inspecting:
+		return fmt.Errorf("%d inspections in flight, counted %d", inFlight, g.sched.inspecting)
 	case g.former.known != live:
 		return fmt.Errorf("%d containers, but removals are remembered as if there were %d", live, g.former.known)
 	}
@@ -88,11 +87,11 @@ func (p *pod[K]) valid(former *formerContainers[K]) error {
 		case c.is == removed || former.has(ref[K]{p.key, id}):
 			return fmt.Errorf("2: %s is removed and has a record", id)
 		case p.settled && c.reported != c.is:
-			return fmt.Errorf("3: %s is %d and reported as %d in a quiet pod", id, c.is, c.reported)
+			return fmt.Errorf("3: %s is %d and reported as %d in a settled pod", id, c.is, c.reported)
 		}
 	}
 	if p.settled && len(p.claims) > 0 {
-		return fmt.Errorf("3: %d containers are named in a quiet pod", len(p.claims))
+		return fmt.Errorf("3: a settled pod has %d claims", len(p.claims))
 	}
 	return nil
 }

@@ -194,7 +194,7 @@ func (g *Generator[K, S]) subscribe() *subscriber[K] {
 	defer g.mu.Unlock()
 	s := &subscriber[K]{wake: make(chan struct{}, 1)}
 	for key := range g.pods.Keys() {
-		if g.find(key).cached {
+		if g.isCached(key) {
 			s.pending.Put(key).list = []Event[K]{{Pod: key, Type: PodSync}}
 		}
 	}

@@ -252,8 +252,8 @@ func (w *world) wait(pod string, limit time.Duration) (entry, error) {
 // count is the number of calls of one kind that have begun.
 func (w *world) count(kind string) int { return w.rt.Calls()[kind] }
 
-// calls is the number of lists and of looks.
-func (w *world) calls() (lists, looks int) { return w.count("Pods"), w.count("Pod") }
+// calls is the number of lists and of inspections.
+func (w *world) calls() (lists, inspections int) { return w.count("Pods"), w.count("Pod") }
 
 // shows checks the containers of pod p in the cache, or "gone".
 func (w *world) shows(want string) {
@@ -283,12 +283,12 @@ func equal[T comparable](t testing.TB, what string, got, want T) {
 	}
 }
 
-// script is a Streamer whose events the test sends by hand. If list or look is set,
-// lists or looks show its containers in each pod.
+// script is a Streamer whose events the test sends by hand. If list or inspection is set,
+// lists or inspections show its containers in each pod.
 type script struct {
 	*recorder
-	handle     events
-	list, look func() []pleg.Container
+	handle           events
+	list, inspection func() []pleg.Container
 }
 
 func (s *script) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
@@ -303,8 +303,8 @@ func (s *script) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
 
 func (s *script) Pod(ctx context.Context, id string) (pleg.Pod[string], *plegtest.Status, error) {
 	p, status, err := s.recorder.Pod(ctx, id)
-	if s.look != nil {
-		p.Containers = s.look()
+	if s.inspection != nil {
+		p.Containers = s.inspection()
 	}
 	return p, status, err
 }
@@ -337,11 +337,11 @@ func event(container string, kind pleg.RuntimeEventType) pleg.RuntimeEvent[strin
 	return pleg.RuntimeEvent[string]{Pod: "p", Container: container, Type: kind, At: time.Now()}
 }
 
-// slowCalls makes the time between an event and the end of the look that it asks for
+// slowCalls makes the time between an event and the end of the inspection that it asks for
 // visible.
 var slowCalls = setup{faults: plegtest.Faults{Slow: 1, SlowBy: time.Second}}
 
-// fickle fails looks on demand, with a status beside the error.
+// fickle fails inspections on demand, with a status beside the error.
 type fickle struct {
 	*recorder
 	mu     sync.Mutex

@@ -28,7 +28,7 @@ import (
 //   - within one full list of the quiet runtime the cache equals it;
 //   - a container has at most one event of each kind, and none after its removal;
 //   - a subscriber that keeps up gets an event of every change that an answer has shown;
-//   - a quiet runtime costs one list per period and no look.
+//   - a quiet runtime costs one list per period and no inspection.
 //
 // The seeds are fixed. More histories are behind the build tag long.
 func TestHistories(t *testing.T) { simulate(t, 0, 300, plant{}) }
@@ -80,8 +80,8 @@ func simulate(t *testing.T, first, n uint64, p plant) {
 var mustHappen = []string{
 	"exit: shown", "exit: event", "exit: inferred", "kill", "kill with exits due", "Run ended", "reader", "reader of the past", "fork",
 	"reader before Run", "container expected", "wait ended", "check of the cache", "check of a pod's version", "check of idle costs",
-	"look answered after its deadline", "list answered after its deadline", "check of the events",
-	"container gone while down", "PodSync", "ContainerStarted", "ContainerDied", "ContainerRemoved",
+	"inspection answered after its deadline", "list answered after its deadline", "check of the events",
+	"container removed while down", "PodSync", "ContainerStarted", "ContainerDied", "ContainerRemoved",
 }
 
 // A history is one history.
@@ -427,7 +427,7 @@ func (h *history) crash(t *testing.T) {
 		h.change()
 	}
 	if len(h.gone) > before {
-		h.count("container gone while down")
+		h.count("container removed while down")
 	}
 	h.note("started again")
 	h.start(t)
@@ -561,7 +561,7 @@ func (h *history) settle(t *testing.T) {
 	time.Sleep(h.options.EventedPeriod + 70*time.Second)
 	h.compare()
 	h.check()
-	lists, looks := h.rt.Calls()["Pods"], h.rt.Calls()["Pod"]
+	lists, inspections := h.rt.Calls()["Pods"], h.rt.Calls()["Pod"]
 	period := time.Second
 	if h.stream {
 		period = h.options.EventedPeriod
@@ -569,8 +569,8 @@ func (h *history) settle(t *testing.T) {
 	time.Sleep(5 * period)
 	synctest.Wait()
 	h.count("check of idle costs")
-	if n, m := h.rt.Calls()["Pods"]-lists, h.rt.Calls()["Pod"]-looks; n > 6 || m > 0 {
-		h.fail("%d lists and %d looks in five idle periods", n, m)
+	if n, m := h.rt.Calls()["Pods"]-lists, h.rt.Calls()["Pod"]-inspections; n > 6 || m > 0 {
+		h.fail("%d lists and %d inspections in five idle periods", n, m)
 	}
 	for _, r := range h.readers {
 		h.take(r, 1<<30)
@@ -684,7 +684,7 @@ func (w *eyewitness) Pod(ctx context.Context, id string) (pleg.Pod[string], *ple
 	p, s, err := w.Runtime.Pod(ctx, id)
 	if err == nil || errors.Is(err, pleg.ErrNotFound) {
 		if time.Since(began) > 10*time.Second { // the default of PodTimeout
-			w.h.count("look answered after its deadline")
+			w.h.count("inspection answered after its deadline")
 		}
 		w.answer(false, p.Containers)
 	}
@@ -700,7 +700,7 @@ func (w *eyewitness) Events(ctx context.Context, handle func(pleg.RuntimeEvent[s
 	})
 }
 
-// forget plants a fault of an earlier version: a resumed reader doubts an end that it
+// forget plants a fault of an earlier version: a resumed reader rejects an end that it
 // knows from an event only, drops it and remembers it as reported. About one history in 40
 // notices.
 func (h *history) forget(e pleg.RuntimeEvent[string]) {

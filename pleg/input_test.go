@@ -18,7 +18,7 @@ import (
 )
 
 // Lists with duplicate containers, pods without containers, undefined states
-// and empty ids. A look shows the same.
+// and empty ids. An inspection shows the same.
 func TestMalformedLists(t *testing.T) {
 	running := pleg.Container{ID: "a", State: pleg.StateRunning}
 	exited := pleg.Container{ID: "a", State: pleg.StateExited}
@@ -50,7 +50,7 @@ func TestMalformedLists(t *testing.T) {
 	}
 }
 
-// A listing is a Runtime with the test's list, and looks at it.
+// A listing is a Runtime with the test's list, whose inspections agree with it.
 type listing struct {
 	scene
 	list []pleg.Pod[string]
@@ -76,7 +76,8 @@ func newListing(w *world) *listing {
 	return l
 }
 
-// The zero key and a key listed twice are errors of the list, and an answer about another pod one of the look.
+// The zero key and a key listed twice are errors of the list, and an answer about another pod
+// is one of the inspection.
 func TestAnswersAboutOtherPodsAreErrors(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		l := newListing(w)
@@ -118,8 +119,8 @@ func TestGeneratorDoesNotRetainLists(t *testing.T) {
 	})
 }
 
-// A pod that a list shows and looks do not find is gone, and may be listed for ever.
-func TestPodGoneBetweenListAndLookIsGone(t *testing.T) {
+// A pod that a list shows and inspections do not find is removed, and may be listed for ever.
+func TestPodRemovedBetweenListAndInspectionIsRemoved(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		l := newListing(w)
 		read := w.read(0)
@@ -141,8 +142,8 @@ func TestPodGoneBetweenListAndLookIsGone(t *testing.T) {
 }
 
 // Events of unknown type, of an unknown pod, without a container or that lie ask for a
-// look and do nothing else.
-func TestMalformedEventsOnlyAskForALook(t *testing.T) {
+// inspection and do nothing else.
+func TestMalformedEventsOnlyAskForAnInspection(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("a")
 		w.relist()
@@ -168,20 +169,20 @@ func TestMalformedEventsOnlyAskForALook(t *testing.T) {
 	})
 }
 
-// An event of the zero type claims nothing. It asks for one look, which is not repeated.
-func TestZeroEventTypeOnlyAsksForALook(t *testing.T) {
+// An event of the zero type claims nothing. It asks for one inspection, which is not repeated.
+func TestZeroEventTypeOnlyAsksForAnInspection(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("a")
 		w.relist()
-		_, looks := w.calls()
+		_, inspections := w.calls()
 		s.handle(pleg.RuntimeEvent[string]{Pod: "p", Container: "b"})
 		w.pass(10 * time.Second)
-		equal(t, "looks", w.count("Pod"), looks+1)
+		equal(t, "inspections", w.count("Pod"), inspections+1)
 		w.relist()
 		equal(t, "UnseenContainers", w.gen.Stats().UnseenContainers, 0)
 		s.handle(pleg.RuntimeEvent[string]{Pod: "p", Container: "b", Exit: &pleg.ExitDetails{}})
 		w.pass(10 * time.Second)
-		equal(t, "looks", w.count("Pod"), looks+2)
+		equal(t, "inspections", w.count("Pod"), inspections+2)
 		equal(t, "Retained", w.gen.Stats().Retained, 0)
 		equal(t, "zero type", pleg.RuntimeEventType(0).String(), "unknown")
 	})
@@ -193,7 +194,7 @@ func TestFloodOfEventsIsBounded(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("a")
 		w.relist()
-		lists, looks := w.calls()
+		lists, inspections := w.calls()
 		for i := range 20000 {
 			s.handle(pleg.RuntimeEvent[string]{Pod: fmt.Sprint("nobody", i), Container: "c", Type: pleg.RuntimeEventCreated})
 			s.handle(pleg.RuntimeEvent[string]{Pod: "p", Container: fmt.Sprint("c", i), Type: pleg.RuntimeEventCreated})
@@ -211,8 +212,8 @@ func TestFloodOfEventsIsBounded(t *testing.T) {
 		if s := w.gen.Stats(); s.Retained > 10 {
 			t.Errorf("in the end %d things are held", s.Retained)
 		}
-		if n, m := w.calls(); n-lists > 8 || m-looks > 21000 {
-			t.Errorf("%d lists and %d looks", n-lists, m-looks)
+		if n, m := w.calls(); n-lists > 8 || m-inspections > 21000 {
+			t.Errorf("%d lists and %d inspections", n-lists, m-inspections)
 		}
 		if n := w.gen.Stats().UnseenContainers; n == 0 {
 			t.Error("no container is counted as unseen")
@@ -220,7 +221,7 @@ func TestFloodOfEventsIsBounded(t *testing.T) {
 	})
 }
 
-// Requests for pods that are gone leave tombstones, which full lists free.
+// Requests for removed pods leave tombstones, which full lists free.
 func TestTombstonesAreBounded(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.start()
@@ -238,7 +239,7 @@ func TestTombstonesAreBounded(t *testing.T) {
 	})
 }
 
-// setBack is a clock that can be set back, which no clock of ours should be.
+// setBack is a clock that can be set back, as the real one can be.
 type setBack struct {
 	clock.RealClock
 	by atomic.Int64
@@ -255,13 +256,13 @@ func TestClockSetBackMakesNothingSpin(t *testing.T) {
 		w.up("a")
 		w.pass(5 * time.Second)
 		c.by.Store(int64(time.Minute))
-		lists, looks := w.calls()
+		lists, inspections := w.calls()
 		for i := range 10 {
 			w.up(fmt.Sprint("b", i))
 			w.pass(5 * time.Second)
 		}
 		more, later := w.calls()
-		if n := more - lists + later - looks; n > 300 {
+		if n := more - lists + later - inspections; n > 300 {
 			t.Errorf("%d calls in 50s", n)
 		}
 		w.pass(2 * time.Minute)
@@ -401,9 +402,9 @@ func TestZeroKeyIsNoPod(t *testing.T) {
 	})
 }
 
-// A look that ignores its deadline fails at the deadline all the same. It keeps its place
-// among the calls, and its answer counts if it ever comes.
-func TestDeafLookFailsAtItsDeadline(t *testing.T) {
+// An inspection that ignores its deadline fails at the deadline all the same. It keeps its
+// place among the calls, and its answer counts if it ever comes.
+func TestInspectionThatIgnoresItsContextFailsAtItsDeadline(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		hold := make(chan struct{})
 		rt := &scene{recorder: w.rt}
@@ -432,9 +433,9 @@ func TestDeafLookFailsAtItsDeadline(t *testing.T) {
 	})
 }
 
-// A pod that an event named, and whose look never ends, holds an error as soon as a full
+// A pod that an event named, and whose inspection never ends, holds an error as soon as a full
 // list shows it. It is not reported as absent.
-func TestDeafLookAtAPodBeforeItsFirstList(t *testing.T) {
+func TestInspectionThatIgnoresItsContextBeforeTheFirstList(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		hold := make(chan struct{})
 		rt := &scene{recorder: w.rt}
@@ -454,7 +455,7 @@ func TestDeafLookAtAPodBeforeItsFirstList(t *testing.T) {
 		w.pass(5 * time.Second)
 		w.up("a")
 		w.gen.RequestRelist("p")
-		w.pass(15 * time.Second) // the look is late
+		w.pass(15 * time.Second) // the inspection is late
 		shown.Store(true)
 		w.relist()
 		if e := w.cache.Get("p"); !e.Present || !errors.Is(e.Err, context.DeadlineExceeded) {

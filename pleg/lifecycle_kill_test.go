@@ -37,7 +37,7 @@ func TestLifecycleSurvivesKills(t *testing.T) {
 	}
 	counts := surviveKills(t, 0, 400)
 	for _, what := range []string{
-		"exits known", "exits unknown", "ended while dead", "gone while dead", "removed before its start", "decided again",
+		"exits known", "exits unknown", "ended while dead", "removed while dead", "removed before its start", "decided again",
 		"kill before create", "kill after create", "kill before save", "kill after save", "kill before start", "kill after start",
 		"kill before decision", "kill after decision", "kill in Pods", "kill in Pod", "kill while waiting", "lives ended by an error",
 	} {
@@ -259,21 +259,21 @@ func (l *lifecycle) program(names []string) *supervisor {
 	return s
 }
 
-// A witness passes the program's looks at the runtime on.
+// A witness passes the program's calls of the runtime on.
 type witness struct {
 	*plegtest.Runtime[string]
 	l *lifecycle
 }
 
 func (w *witness) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
-	if w.l.look("in Pods") {
+	if w.l.call("in Pods") {
 		return nil, context.Canceled
 	}
 	return w.Runtime.Pods(ctx)
 }
 
 func (w *witness) Pod(ctx context.Context, pod string) (pleg.Pod[string], *plegtest.Status, error) {
-	if w.l.look("in Pod") {
+	if w.l.call("in Pod") {
 		return pleg.Pod[string]{}, nil, context.Canceled
 	}
 	return w.Runtime.Pod(ctx, pod)
@@ -317,9 +317,9 @@ func (l *lifecycle) step(where string) {
 	}
 }
 
-// look is a step of one of the Generator's goroutines. Only some of them may be the
+// call is a step of one of the Generator's goroutines. Only some of them may be the
 // last, because they are many.
-func (l *lifecycle) look(where string) (dead bool) {
+func (l *lifecycle) call(where string) (dead bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.dead && l.rng.IntN(3) > 0 {
@@ -355,7 +355,7 @@ func (l *lifecycle) start(pod, container string) error {
 	i := slices.IndexFunc(p.containers, func(c pleg.Container) bool { return c.ID == container })
 	if i < 0 {
 		l.mu.Unlock()
-		return fmt.Errorf("%s/%s is gone", pod, container)
+		return fmt.Errorf("%s/%s is removed", pod, container)
 	}
 	run := p.containers[i].Attempt + 1
 	before, decided := p.decisions[run-1]
@@ -444,7 +444,7 @@ func (l *lifecycle) happen(when string) {
 	}
 	l.rt.Remove(pod, c.ID)
 	l.note("%s/%s removed", pod, c.ID)
-	l.counts["gone while "+when]++
+	l.counts["removed while "+when]++
 	p.containers = slices.Delete(p.containers, i, i+1)
 }
 

@@ -14,7 +14,7 @@ type Model struct {
 	owed    map[string]bool // an answer has shown the container, or it was expected
 	past    map[string]bool // it had ended before the reader was made
 	perhaps map[string]bool // it may be past or not
-	listed  map[string]bool // it is past according to a list, and no look has confirmed it
+	listed  map[string]bool // it is past according to a list, and no inspection has confirmed it
 	yielded map[string]bool
 }
 
@@ -54,7 +54,7 @@ func (m *Model) Begin(known map[string]Container, gone func(string) bool, includ
 	}
 }
 
-// Answer takes the containers in an answer, a full list or a look.
+// Answer takes the containers in an answer, a full list or an inspection.
 func (m *Model) Answer(list bool, seen []Container) {
 	for _, c := range seen {
 		before := c.Exit == nil || c.Exit.Finished.IsZero() || c.Exit.Finished.Before(m.made)
@@ -63,7 +63,7 @@ func (m *Model) Answer(list bool, seen []Container) {
 		}
 		if !list && m.listed[c.ID] {
 			delete(m.listed, c.ID)
-			if !before { // the list did not tell the time
+			if !before { // the list did not show the time
 				delete(m.past, c.ID)
 			}
 		}

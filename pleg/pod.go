@@ -104,6 +104,11 @@ type step[K comparable] struct {
 	end       *end[K] // the container's end, for a step that is one
 }
 
+// hasEvent reports whether a step has an event, so that a reader of events hears of the pod.
+func hasEvent[K comparable](steps []step[K]) bool {
+	return slices.ContainsFunc(steps, func(s step[K]) bool { return s.event != "" })
+}
+
 // An end is an exit with the facts that its readers need.
 type end[K comparable] struct {
 	exit Exit[K]

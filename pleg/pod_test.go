@@ -23,13 +23,13 @@ func containersIn(text string) (list []Container) {
 	return list
 }
 
-// list answers a full list, and look a look, that were asked for at began and end now.
+// list answers a full list, and inspect an inspection, that was asked for at began and ends now.
 func (l *life) list(seen string, began, now tick) string {
-	steps, look, never := l.pod.list(containersIn(seen), began, now, &l.former)
-	return fmt.Sprintf("%d changed, look %v, %d never", steps, look, never)
+	steps, inspect, unseen := l.pod.list(containersIn(seen), began, now, &l.former)
+	return fmt.Sprintf("%d changed, inspect %v, %d unseen", steps, inspect, unseen)
 }
 
-func (l *life) look(seen string, began, now tick) string {
+func (l *life) inspect(seen string, began, now tick) string {
 	steps, again := l.pod.inspect(containersIn(seen), began, now, &l.former)
 	var b strings.Builder
 	for _, s := range steps {
@@ -49,54 +49,54 @@ func (l *life) look(seen string, began, now tick) string {
 	return strings.TrimSuffix(b.String(), ", ")
 }
 
-// Each row is the life of a pod. The ticks tell which answers overlap.
+// Each row is the life of a pod. The ticks say which answers overlap.
 func TestPodTakesAnswersInAnyOrder(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		do   func(l *life) []string
 		want []string
 	}{
-		{"a list and a look", func(l *life) []string {
-			return []string{l.list("a:running", 1, 2), l.look("a:running", 3, 4), l.list("a:running", 5, 6), l.list("a:running", 7, 8)}
-		}, []string{"1 changed, look true, 0 never", "ContainerStarted a", "0 changed, look false, 0 never", "0 changed, look false, 0 never"}},
-		{"absence needs a look that begins later", func(l *life) []string {
-			return []string{l.look("a:running", 1, 2), l.list("", 3, 4), l.list("", 5, 6), l.look("", 7, 8)}
-		}, []string{"ContainerStarted a", "1 changed, look true, 0 never", "0 changed, look true, 0 never", "ContainerDied a (inferred), ContainerRemoved a"}},
+		{"a list and an inspection", func(l *life) []string {
+			return []string{l.list("a:running", 1, 2), l.inspect("a:running", 3, 4), l.list("a:running", 5, 6), l.list("a:running", 7, 8)}
+		}, []string{"1 changed, inspect true, 0 unseen", "ContainerStarted a", "0 changed, inspect false, 0 unseen", "0 changed, inspect false, 0 unseen"}},
+		{"absence needs an inspection that begins later", func(l *life) []string {
+			return []string{l.inspect("a:running", 1, 2), l.list("", 3, 4), l.list("", 5, 6), l.inspect("", 7, 8)}
+		}, []string{"ContainerStarted a", "1 changed, inspect true, 0 unseen", "0 changed, inspect true, 0 unseen", "ContainerDied a (inferred), ContainerRemoved a"}},
 		{"a list that is wrong", func(l *life) []string {
-			return []string{l.look("a:running", 1, 2), l.list("", 3, 4), l.look("a:running", 5, 6), l.list("a:running", 7, 8)}
-		}, []string{"ContainerStarted a", "1 changed, look true, 0 never", "", "0 changed, look false, 0 never"}},
-		{"a list shows what an overlapping look lacks", func(l *life) []string {
-			return []string{l.list("a:running", 1, 4), l.look("", 3, 5), l.look("a:running", 6, 7)}
-		}, []string{"1 changed, look true, 0 never", "again", "ContainerStarted a"}},
-		{"a list shows what no look shows any more", func(l *life) []string {
-			return []string{l.list("a:exited", 1, 4), l.look("", 3, 5), l.look("", 6, 7)}
-		}, []string{"1 changed, look true, 0 never", "again", "ContainerDied a (shown), ContainerRemoved a"}},
-		{"an overlapping list lacks what a look has shown", func(l *life) []string {
-			return []string{l.look("a:running", 2, 3), l.list("", 1, 4), l.look("a:running", 5, 6)}
-		}, []string{"ContainerStarted a", "0 changed, look true, 0 never", ""}},
-		{"a quiet list overlaps with a look that finds the removal", func(l *life) []string {
-			l.look("a:running", 1, 2)
+			return []string{l.inspect("a:running", 1, 2), l.list("", 3, 4), l.inspect("a:running", 5, 6), l.list("a:running", 7, 8)}
+		}, []string{"ContainerStarted a", "1 changed, inspect true, 0 unseen", "", "0 changed, inspect false, 0 unseen"}},
+		{"a list shows what an overlapping inspection lacks", func(l *life) []string {
+			return []string{l.list("a:running", 1, 4), l.inspect("", 3, 5), l.inspect("a:running", 6, 7)}
+		}, []string{"1 changed, inspect true, 0 unseen", "again", "ContainerStarted a"}},
+		{"a list shows what no inspection shows any more", func(l *life) []string {
+			return []string{l.list("a:exited", 1, 4), l.inspect("", 3, 5), l.inspect("", 6, 7)}
+		}, []string{"1 changed, inspect true, 0 unseen", "again", "ContainerDied a (shown), ContainerRemoved a"}},
+		{"an overlapping list lacks what an inspection has shown", func(l *life) []string {
+			return []string{l.inspect("a:running", 2, 3), l.list("", 1, 4), l.inspect("a:running", 5, 6)}
+		}, []string{"ContainerStarted a", "0 changed, inspect true, 0 unseen", ""}},
+		{"a quiet list overlaps with an inspection that finds the removal", func(l *life) []string {
+			l.inspect("a:running", 1, 2)
 			l.list("a:running", 3, 4)
-			return []string{l.list("a:running", 5, 8), l.look("", 7, 9), l.look("", 10, 11)}
-		}, []string{"0 changed, look false, 0 never", "again", "ContainerDied a (inferred), ContainerRemoved a"}},
+			return []string{l.list("a:running", 5, 8), l.inspect("", 7, 9), l.inspect("", 10, 11)}
+		}, []string{"0 changed, inspect false, 0 unseen", "again", "ContainerDied a (inferred), ContainerRemoved a"}},
 		{"a late list brings nothing back", func(l *life) []string {
-			return []string{l.look("a:exited", 1, 2), l.look("", 4, 5), l.list("a:exited", 3, 6), l.look("", 7, 8)}
-		}, []string{"ContainerDied a (shown)", "ContainerRemoved a", "0 changed, look true, 0 never", ""}},
+			return []string{l.inspect("a:exited", 1, 2), l.inspect("", 4, 5), l.list("a:exited", 3, 6), l.inspect("", 7, 8)}
+		}, []string{"ContainerDied a (shown)", "ContainerRemoved a", "0 changed, inspect true, 0 unseen", ""}},
 		{"a later one does", func(l *life) []string {
-			return []string{l.look("a:exited", 1, 2), l.look("", 3, 4), l.list("a:exited", 5, 6), l.look("a:exited", 7, 8), l.look("", 9, 10)}
-		}, []string{"ContainerDied a (shown)", "ContainerRemoved a", "1 changed, look true, 0 never", "ContainerChanged a (shown)", "ContainerChanged a"}},
-		{"an expected container ends after a list and a look", func(l *life) []string {
+			return []string{l.inspect("a:exited", 1, 2), l.inspect("", 3, 4), l.list("a:exited", 5, 6), l.inspect("a:exited", 7, 8), l.inspect("", 9, 10)}
+		}, []string{"ContainerDied a (shown)", "ContainerRemoved a", "1 changed, inspect true, 0 unseen", "ContainerChanged a (shown)", "ContainerChanged a"}},
+		{"an expected container ends after a list and an inspection", func(l *life) []string {
 			l.pod.expect(Container{ID: "a"}, 2)
-			return []string{l.look("", 1, 3), l.look("", 4, 5), l.list("", 1, 6), l.look("", 7, 8), l.list("", 9, 10), l.look("", 11, 12)}
-		}, []string{"", "", "0 changed, look false, 0 never", "", "0 changed, look true, 0 never", " a (inferred)"}},
+			return []string{l.inspect("", 1, 3), l.inspect("", 4, 5), l.list("", 1, 6), l.inspect("", 7, 8), l.list("", 9, 10), l.inspect("", 11, 12)}
+		}, []string{"", "", "0 changed, inspect false, 0 unseen", "", "0 changed, inspect true, 0 unseen", " a (inferred)"}},
 		{"an event ahead of the answers", func(l *life) []string {
 			l.pod.event(RuntimeEvent[string]{Container: "a", Type: RuntimeEventStarted}, 1, &l.former)
-			return []string{l.look("a:created", 2, 3), l.look("a:running", 4, 5), l.look("a:running", 6, 7)}
+			return []string{l.inspect("a:created", 2, 3), l.inspect("a:running", 4, 5), l.inspect("a:running", 6, 7)}
 		}, []string{"ContainerChanged a, behind", "ContainerStarted a", ""}},
-		{"an event during a look", func(l *life) []string {
+		{"an event during an inspection", func(l *life) []string {
 			l.pod.event(RuntimeEvent[string]{Container: "a", Type: RuntimeEventStarted}, 2, &l.former)
-			return []string{l.look("", 1, 3), l.look("", 4, 5), l.list("", 1, 6), l.look("", 7, 8), l.list("", 9, 10), l.look("", 11, 12)}
-		}, []string{"", "behind", "0 changed, look false, 0 never", "behind", "0 changed, look false, 1 never", ""}},
+			return []string{l.inspect("", 1, 3), l.inspect("", 4, 5), l.list("", 1, 6), l.inspect("", 7, 8), l.list("", 9, 10), l.inspect("", 11, 12)}
+		}, []string{"", "behind", "0 changed, inspect false, 0 unseen", "behind", "0 changed, inspect false, 1 unseen", ""}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := &life{pod: newPod("p")}

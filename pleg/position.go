@@ -185,26 +185,35 @@ func (g *Generator[K, S]) await(pod K, c Container) {
 func (g *Generator[K, S]) position(l *exitLog[K]) ExitPosition[K] {
 	p := ExitPosition[K]{Made: l.made.Round(0).UTC(), Baseline: l.baseline != notListed, Due: slices.Clone(l.due), Lost: l.lost}
 	for key := range g.pods.Keys() {
-		r, x := g.find(key), PodPosition[K]{Pod: key}
-		for id, c := range r.containers {
-			at := ref[K]{key, id}
-			_, ended := l.reported[at]
-			_, expected := l.expects[at]
-			switch {
-			case ended:
-				x.Ended = append(x.Ended, id)
-				continue
-			case expected:
-			case !c.seen:
-				continue
-			case c.endKnown == 0 || c.endKnown > l.baseline:
-			case r.exit(c).Details.Finished.IsZero(): // an inspection may tell when it ended
-				p.Baseline = false
-				continue
-			case l.past(end[K]{exit: r.exit(c), known: c.endKnown}):
-				x.Ended = append(x.Ended, id)
-				continue
-			}
+		r := g.find(key)
+		x, undecided := l.podPosition(&r.pod)
+		if undecided {
+			p.Baseline = false
+		}
+		if len(x.Live)+len(x.Ended) > 0 {
+			p.Pods = append(p.Pods, x)
+		}
+	}
+	return p
+}
+
+// podPosition returns the part of the position for one pod. undecided reports whether it
+// lacks containers whose details may tell that they ended before the reader was made.
+func (l *exitLog[K]) podPosition(p *pod[K]) (x PodPosition[K], undecided bool) {
+	x.Pod = p.key
+	for id, c := range p.containers {
+		e := end[K]{exit: p.exit(c), seen: c.seen, known: c.endKnown}
+		e.open = e.exit.Details.Finished.IsZero()
+		v := l.judge(e)
+		if alive := c.endKnown == 0; alive && (v == verdictPast || v == verdictUndecided) {
+			v = verdictDue
+		}
+		switch v {
+		case verdictReported, verdictPast:
+			x.Ended = append(x.Ended, id)
+		case verdictUndecided:
+			undecided = true
+		case verdictDue:
 			x.Live = append(x.Live, id)
 			if c.name != "" {
 				if x.Names == nil {
@@ -213,11 +222,8 @@ func (g *Generator[K, S]) position(l *exitLog[K]) ExitPosition[K] {
 				x.Names[id] = ContainerName{c.name, c.attempt}
 			}
 		}
-		if len(x.Live)+len(x.Ended) > 0 {
-			slices.Sort(x.Live)
-			slices.Sort(x.Ended)
-			p.Pods = append(p.Pods, x)
-		}
 	}
-	return p
+	slices.Sort(x.Live)
+	slices.Sort(x.Ended)
+	return x, undecided
 }

@@ -28,8 +28,8 @@ func TestFailedStatusIsCachedAndRetried(t *testing.T) {
 		}
 		equal(t, "events", read(), "p:sync")
 		w.pass(25 * time.Second)
-		equal(t, "looks in 25s", w.count("Pod"), 0) // all failed before the runtime
-		equal(t, "attempts in 25s", rt.failed, 6)   // at 0 1 3 7 15 25
+		equal(t, "inspections in 25s", w.count("Pod"), 0) // all failed before the runtime
+		equal(t, "attempts in 25s", rt.failed, 6)         // at 0 1 3 7 15 25
 		rt.fail(nil)
 		w.pass(10 * time.Second)
 		w.shows("a:running")
@@ -94,7 +94,7 @@ func TestMaxConcurrentLimitsCalls(t *testing.T) {
 			}
 			most = max(most, busy)
 		}
-		equal(t, "looks at a time", most, 3)
+		equal(t, "inspections at a time", most, 3)
 		equal(t, "pods", w.cache.Len(), 12)
 	})
 }
@@ -153,15 +153,16 @@ func TestStatusBesideAnErrorIsStored(t *testing.T) {
 	})
 }
 
-// A look that began before a full list may be answered after it. If it is refused because
-// the list is newer, the pod is looked at once more, at once, and no look has failed.
-func TestLookOlderThanAListIsRepeated(t *testing.T) {
+// An inspection that began before a full list may be answered after it. If it is refused
+// because the list is newer, the pod is inspected once more, at once, and no inspection has
+// failed.
+func TestInspectionOlderThanAListIsRepeated(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		x := &script{recorder: w.rt}
-		hold, looks := make(chan struct{}), 0
+		hold, inspections := make(chan struct{}), 0
 		rt := &scene{recorder: w.rt}
 		rt.pod = func(id string) (pleg.Pod[string], *plegtest.Status, error) {
-			if looks++; looks == 1 {
+			if inspections++; inspections == 1 {
 				<-hold
 			}
 			return w.rt.Pod(w.ctx, id)
@@ -175,15 +176,15 @@ func TestLookOlderThanAListIsRepeated(t *testing.T) {
 		w.up("a")
 		close(hold)
 		w.shows("a:running")
-		equal(t, "looks", looks, 2)
+		equal(t, "inspections", inspections, 2)
 		w.pass(10 * time.Minute)
-		equal(t, "looks later", looks, 2)
+		equal(t, "inspections later", inspections, 2)
 	})
 }
 
-// If the second look is refused as well, because another writer's entry is ahead, the looks
-// back off.
-func TestSecondRefusedLookFails(t *testing.T) {
+// If the second inspection is refused as well, because another writer's entry is ahead, the
+// inspections back off.
+func TestSecondRefusedInspectionFails(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.start()
 		w.pass(5 * time.Second)
@@ -191,21 +192,21 @@ func TestSecondRefusedLookFails(t *testing.T) {
 		w.cache.Set("p", nil, nil, time.Now().Add(time.Minute))
 		w.up("a") // an event requests a look
 		w.pass(0)
-		_, looks := w.calls()
-		if n := looks - before; n < 2 || n > 3 {
-			t.Errorf("%d looks at once", n)
+		_, inspections := w.calls()
+		if n := inspections - before; n < 2 || n > 3 {
+			t.Errorf("%d inspections at once", n)
 		}
 		w.pass(59 * time.Second)
-		if _, later := w.calls(); later-looks > 12 {
-			t.Errorf("%d looks in a minute", later-looks)
+		if _, later := w.calls(); later-inspections > 12 {
+			t.Errorf("%d inspections in a minute", later-inspections)
 		}
 		w.pass(20 * time.Second)
 		w.shows("a:running")
 	})
 }
 
-// A failed look is no evidence that an unknown pod exists.
-func TestFailedLookShowsNoPod(t *testing.T) {
+// A failed inspection is no evidence that an unknown pod exists.
+func TestFailedInspectionShowsNoPod(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		rt := &fickle{recorder: w.rt}
 		w.replace(rt, true)

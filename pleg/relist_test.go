@@ -21,9 +21,9 @@ func TestRelistSeesEarlierChanges(t *testing.T) {
 		setup{}.run(t, func(w *world) {
 			read := w.read(0)
 			for _, step := range []struct {
-				do    func()
-				shows string
-				tells string
+				do     func()
+				shows  string
+				events string
 			}{
 				{func() {}, "gone", ""},
 				{func() { w.rt.Create("p", "a") }, "a:created", "p:changed a"},
@@ -45,7 +45,7 @@ func TestRelistSeesEarlierChanges(t *testing.T) {
 					t.Fatal(err)
 				}
 				w.shows(step.shows)
-				equal(t, "events", strings.TrimSpace(strings.TrimPrefix(read(), before)), step.tells)
+				equal(t, "events", strings.TrimSpace(strings.TrimPrefix(read(), before)), step.events)
 			}
 			equal(t, "Relists", w.gen.Stats().Relists, 13)
 		})
@@ -195,8 +195,8 @@ func TestRelistOutsideRunOpensNoStream(t *testing.T) {
 	})
 }
 
-// A requested PodSync arrives whether the look finds nothing new, something new, no
-// pod, or the limit of pods reached. While the look fails, it waits.
+// A requested PodSync arrives whether the inspection finds nothing new, something new, no
+// pod, or the limit of pods reached. While the inspection fails, it waits.
 func TestRequestSyncEndsWithAPodSync(t *testing.T) {
 	for _, streams := range []bool{false, true} {
 		setup{stream: true}.run(t, func(w *world) {
@@ -205,54 +205,54 @@ func TestRequestSyncEndsWithAPodSync(t *testing.T) {
 			w.up("a")
 			w.start()
 			w.pass(10 * time.Second)
-			told := w.read(0)
-			heard := told()
-			tells := func(what, want string) {
+			read := w.read(0)
+			heard := read()
+			expect := func(what, want string) {
 				t.Helper()
 				w.pass(time.Second)
-				equal(t, what, strings.TrimSpace(strings.TrimPrefix(told(), heard)), want)
-				heard = told()
+				equal(t, what, strings.TrimSpace(strings.TrimPrefix(read(), heard)), want)
+				heard = read()
 			}
 			w.gen.RequestSync("p")
-			tells("events of an unchanged pod", "p:sync")
-			tells("events later", "")
+			expect("events of an unchanged pod", "p:sync")
+			expect("events later", "")
 			w.gen.RequestSync("p")
 			w.gen.RequestSync("p")
 			w.gen.RequestRelist("p")
-			tells("events of three requests", "p:sync")
+			expect("events of three requests", "p:sync")
 			w.gen.RequestRelist("p")
-			tells("events of a mere relist", "")
+			expect("events of a mere relist", "")
 			w.gen.RequestSync("p")
 			w.rt.Exit("p", "a")
-			w.pass(time.Second) // the event may ask for a look of its own
-			if got := strings.Fields(strings.TrimPrefix(told(), heard)); !slices.Contains(got, "p:died") || !slices.Contains(got, "p:sync") {
+			w.pass(time.Second) // the event may ask for an inspection of its own
+			if got := strings.Fields(strings.TrimPrefix(read(), heard)); !slices.Contains(got, "p:died") || !slices.Contains(got, "p:sync") {
 				t.Errorf("events of a changed pod: %s", got)
 			}
-			heard = told()
+			heard = read()
 			w.gen.RequestSync("nobody")
-			tells("events of no pod", "nobody:sync")
+			expect("events of no pod", "nobody:sync")
 			rt.fail(errors.New("no status today"))
 			w.gen.RequestSync("p")
-			tells("events of a pod whose status fails", "")
+			expect("events of a pod whose status fails", "")
 			if w.cache.Get("p").Err == nil {
 				t.Error("there is no error in the cache")
 			}
 			w.pass(10 * time.Second)
 			rt.fail(nil)
 			w.pass(10 * time.Second)
-			tells("events once it succeeds", "p:sync")
+			expect("events once it succeeds", "p:sync")
 			w.gen.RequestSync("p")
 			w.rt.Remove("p", "a")
 			w.pass(time.Second)
-			if got := strings.TrimPrefix(told(), heard); !strings.HasSuffix(got, "p:sync") {
-				t.Errorf("events of a pod that is gone: %s", got)
+			if got := strings.TrimPrefix(read(), heard); !strings.HasSuffix(got, "p:sync") {
+				t.Errorf("events of a removed pod: %s", got)
 			}
-			heard = told()
+			heard = read()
 		})
 	}
 }
 
-// Without a stream, RequestSync waits for the next full list, which looks at the pod.
+// Without a stream, RequestSync waits for the next full list, which inspects the pod.
 // With a stream, and rare full lists, it does not wait.
 func TestRequestSyncWaitsOnlyForARelistThatIsNear(t *testing.T) {
 	for _, streams := range []bool{false, true} {
@@ -260,14 +260,14 @@ func TestRequestSyncWaitsOnlyForARelistThatIsNear(t *testing.T) {
 			w.up("a")
 			w.start()
 			w.pass(10*time.Second + 500*time.Millisecond)
-			told := w.read(0)
-			lists, looks := w.calls()
-			step := func(what string, d time.Duration, sync bool, list, look int) {
+			read := w.read(0)
+			lists, inspections := w.calls()
+			step := func(what string, d time.Duration, sync bool, list, inspection int) {
 				t.Helper()
 				w.pass(d)
-				equal(t, what+": PodSync", strings.Count(told(), "p:sync") == 2, sync) // beside the reader's first
+				equal(t, what+": PodSync", strings.Count(read(), "p:sync") == 2, sync) // beside the reader's first
 				equal(t, what+": Pods", w.count("Pods"), lists+list)
-				equal(t, what+": Pod", w.count("Pod"), looks+look)
+				equal(t, what+": Pod", w.count("Pod"), inspections+inspection)
 			}
 			w.gen.RequestSync("p")
 			if streams {
@@ -282,21 +282,21 @@ func TestRequestSyncWaitsOnlyForARelistThatIsNear(t *testing.T) {
 	}
 }
 
-// A request during a look does not replace the earlier one. Otherwise frequent requests
+// A request during an inspection does not replace the earlier one. Otherwise frequent requests
 // would never be answered.
-func TestRequestSyncDuringALookHasItsOwnPodSync(t *testing.T) {
+func TestRequestSyncDuringAnInspectionHasItsOwnPodSync(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.replace(&slow{w.rt}, true)
 		w.up("a")
 		w.start()
 		w.pass(10 * time.Second)
-		told := w.read(0)
-		heard := told()
+		read := w.read(0)
+		heard := read()
 		w.gen.RequestSync("p")
 		w.pass(10 * time.Millisecond)
 		w.gen.RequestSync("p")
 		w.pass(time.Second)
-		equal(t, "events", strings.TrimSpace(strings.TrimPrefix(told(), heard)), "p:sync p:sync")
+		equal(t, "events", strings.TrimSpace(strings.TrimPrefix(read(), heard)), "p:sync p:sync")
 	})
 }
 

@@ -76,7 +76,7 @@ func TestScenarioStressLosesNothing(t *testing.T) {
 		equal(t, "events received", s.EventsReceived, uint64(4*len(ids)-1))
 		equal(t, "missed events", s.MissedEvents, 0)
 		if read() == "" {
-			t.Error("nothing was told")
+			t.Error("nothing was reported")
 		}
 	})
 }

@@ -33,12 +33,12 @@ type scheduler[K comparable] struct {
 	next       time.Time                // the earliest of these times, or before it; zero if none
 	inspecting int                      // inspections in flight
 
-	list     *fullList // in progress, or nil
-	answered bool      // a full list was answered without an error; until then no inspection begins
-	hadList  bool      // a full list has ended or failed
-	failed   bool      // the last one failed
-	wanted   bool      // a list is wanted before the period is over
-	listEnd  time.Time // of the last full list
+	list     *fullList[K] // in progress, or nil
+	answered bool         // a full list was answered without an error; until then no inspection begins
+	hadList  bool         // a full list has ended or failed
+	failed   bool         // the last one failed
+	wanted   bool         // a list is wanted before the period is over
+	listEnd  time.Time    // of the last full list
 	waiters  []*relistWaiter
 }
 
@@ -56,7 +56,6 @@ type limits struct {
 type work struct {
 	wanted    bool   // one that begins later
 	urgent    bool   // regardless of notBefore
-	needed    bool   // by the full list in progress
 	notBefore wakeup // any time if unset
 	failures  int    // in a row
 	repeats   int    // in a row
@@ -65,19 +64,18 @@ type work struct {
 
 // A flight is an inspection in progress.
 type flight struct {
-	began  tick
-	start  time.Time
-	needed bool // by the full list in progress
-	late   bool // its deadline has passed, and its error is noted
+	began tick
+	start time.Time
+	late  bool // its deadline has passed, and its error is noted
 }
 
 // A fullList is a full list in progress.
-type fullList struct {
+type fullList[K comparable] struct {
 	began    tick
 	start    time.Time
-	explicit bool // for Relist, so failing pods are inspected without a wait
-	answered bool
-	open     int // inspections that it waits for
+	explicit bool           // for Relist, so failing pods are inspected without a wait
+	answered tick           // when the answer came; 0 before
+	needs    map[K]struct{} // pods of which it waits for an inspection that begins after answered
 }
 
 // A relistWaiter waits for a full list that begins after it.
@@ -110,13 +108,32 @@ func (s *scheduler[K]) want(key K, urgent bool) {
 	s.ready.Put(key)
 }
 
-// need is like want, and makes the full list in progress wait for the end of that
-// inspection, unless an earlier call is late and may never return.
+// need is like want, and makes the full list in progress, which has been answered, wait for
+// that inspection to succeed or fail, unless an earlier call is late and may never return.
 func (s *scheduler[K]) need(key K) {
 	s.want(key, true)
-	if w := s.pods[key]; s.list != nil && !w.needed && (w.flight == nil || !w.flight.late) {
-		w.needed = true
-		s.list.open++
+	if w := s.pods[key]; w.flight != nil && w.flight.late {
+		return
+	}
+	if s.list.needs == nil {
+		s.list.needs = map[K]struct{}{}
+	}
+	s.list.needs[key] = struct{}{}
+}
+
+// needed reports whether the full list in progress waits for an inspection of the pod.
+func (s *scheduler[K]) needed(key K) bool {
+	if s.list == nil {
+		return false
+	}
+	_, needed := s.list.needs[key]
+	return needed
+}
+
+// release ends that wait after an inspection, unless it began before the list was answered.
+func (s *scheduler[K]) release(key K, f flight) {
+	if s.list != nil && f.began > s.list.answered {
+		delete(s.list.needs, key)
 	}
 }
 
@@ -158,14 +175,14 @@ func (s *scheduler[K]) begin(now time.Time, running bool, period time.Duration, 
 			s.delay(key, w.notBefore.at)
 			continue
 		}
-		w.flight = &flight{began: count(), start: now, needed: w.needed}
-		w.wanted, w.urgent, w.needed = false, false, false
+		w.flight = &flight{began: count(), start: now}
+		w.wanted, w.urgent = false, false
 		s.inspecting++
 		calls = append(calls, question[K]{pod: key, began: w.flight.began, start: now, deadline: now.Add(s.o.inspectTimeout)})
 	}
 	if s.due(now, running, period) {
 		s.wanted = false
-		s.list = &fullList{began: count(), start: now, explicit: len(s.waiters) > 0}
+		s.list = &fullList[K]{began: count(), start: now, explicit: len(s.waiters) > 0}
 		calls = append(calls, question[K]{list: true, began: s.list.began, start: now, deadline: now.Add(s.o.listTimeout)})
 	}
 	return calls
@@ -233,34 +250,28 @@ func (s *scheduler[K]) backsOff(key K) bool {
 	return w != nil && w.failures > 0
 }
 
-// inspectionEnded ends the inspection of a pod. The caller then calls succeeded, fail or neither.
+// inspectionEnded ends the inspection of a pod. The caller then calls succeeded, fail or again.
 func (s *scheduler[K]) inspectionEnded(key K) flight {
 	w := s.pods[key]
 	f := *w.flight
 	w.flight = nil
 	s.inspecting--
-	s.release(f)
 	if w.wanted {
 		s.ready.Put(key)
 	}
 	return f
 }
 
-// release ends the wait of the full list in progress for an inspection.
-func (s *scheduler[K]) release(f flight) {
-	if f.needed && s.list != nil {
-		s.list.open--
-	}
-}
-
 // late notes that an inspection has passed its deadline, which makes it fail. If an answer
-// comes all the same, it is used, and an error is ignored.
+// comes all the same, it is used, and an error is ignored. The full list in progress does
+// not wait for this inspection or the next one, because the call may never return.
 func (s *scheduler[K]) late(key K) flight {
-	w := s.pods[key]
-	s.release(flight{needed: w.needed})
-	s.release(*w.flight)
-	w.needed, w.flight.needed, w.flight.late = false, false, true
-	return *w.flight
+	if s.list != nil {
+		delete(s.list.needs, key)
+	}
+	f := s.pods[key].flight
+	f.late = true
+	return *f
 }
 
 // isLate reports whether the inspection of a pod is past its deadline and has not ended.
@@ -269,8 +280,10 @@ func (s *scheduler[K]) isLate(key K) bool {
 	return w != nil && w.flight != nil && w.flight.late
 }
 
-// succeeded ends the backoff of a pod, and reports whether it had one.
-func (s *scheduler[K]) succeeded(key K, complete bool) (failed bool) {
+// succeeded notes that an inspection was used. It ends the backoff of the pod, and reports
+// whether there was one. complete reports whether the inspection showed what events claim.
+func (s *scheduler[K]) succeeded(key K, f flight, complete bool) (failed bool) {
+	s.release(key, f)
 	w := s.pods[key]
 	failed = w.failures > 0
 	if w.failures = 0; complete {
@@ -279,9 +292,14 @@ func (s *scheduler[K]) succeeded(key K, complete bool) (failed bool) {
 	return failed
 }
 
-// fail starts or prolongs the backoff of a pod, after which it is inspected again, and
-// returns how many inspections have failed in a row.
-func (s *scheduler[K]) fail(key K, now time.Time) (failures int) {
+// again asks for another inspection in place of one whose answer was not used. A full list
+// that waited for it waits for the other one.
+func (s *scheduler[K]) again(key K) { s.want(key, s.needed(key)) }
+
+// fail notes that an inspection failed. It starts or prolongs the backoff of the pod, after
+// which it is inspected again, and returns how many inspections have failed in a row.
+func (s *scheduler[K]) fail(key K, f flight, now time.Time) (failures int) {
+	s.release(key, f)
 	w := s.of(key)
 	w.failures++
 	w.wanted, w.notBefore = true, wakeAt(now.Add(s.o.failurePause.Delay(w.failures)))
@@ -299,28 +317,23 @@ func (s *scheduler[K]) forgetIdle(key K) bool {
 	return true
 }
 
-// listFailed ends the full list in progress with an error.
-func (s *scheduler[K]) listFailed(err error, now time.Time) {
-	l := s.list
-	s.dropList()
-	s.hadList, s.failed, s.listEnd = true, true, now
-	s.notify(l.began, err)
+// listAnswered notes when the full list in progress was answered. The caller then calls need
+// for the pods that the list waits for.
+func (s *scheduler[K]) listAnswered(at tick) {
+	s.list.answered, s.answered = at, true
 }
 
-// dropList forgets the full list in progress.
-func (s *scheduler[K]) dropList() {
+// listFailed ends the full list in progress with an error.
+func (s *scheduler[K]) listFailed(err error, now time.Time) {
+	began := s.list.began
 	s.list = nil
-	for _, w := range s.pods {
-		w.needed = false
-		if w.flight != nil {
-			w.flight.needed = false
-		}
-	}
+	s.hadList, s.failed, s.listEnd = true, true, now
+	s.notify(began, err)
 }
 
 // listDone reports whether the full list in progress has ended, and its start.
 func (s *scheduler[K]) listDone() (start time.Time, ok bool) {
-	if s.list == nil || !s.list.answered || s.list.open > 0 {
+	if s.list == nil || s.list.answered == 0 || len(s.list.needs) > 0 {
 		return time.Time{}, false
 	}
 	return s.list.start, true
@@ -354,8 +367,7 @@ func (s *scheduler[K]) dropWaiter(w *relistWaiter) {
 // ones.
 func (s *scheduler[K]) abandon() {
 	if s.list != nil {
-		s.dropList()
-		s.wanted = true
+		s.list, s.wanted = nil, true
 	}
 	s.inspecting = 0
 	for key, w := range s.pods {

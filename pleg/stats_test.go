@@ -124,7 +124,7 @@ func TestStatsCountRefusals(t *testing.T) {
 	})
 }
 
-// Pods and Containers count those present. Retained counts requests, named and removed
+// Pods and Containers count those present. Retained counts requests, claimed and removed
 // containers, pending events and tombstones.
 func TestStatsCountPodsAndRetained(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
@@ -143,7 +143,7 @@ func TestStatsCountPodsAndRetained(t *testing.T) {
 		held("two pods", 2, 3, 0)
 		s.handle(event("z", pleg.RuntimeEventStarted))
 		w.pass(time.Millisecond)
-		held("a named container", 2, 3, 1)
+		held("a claimed container", 2, 3, 1)
 		w.pass(time.Second)
 		w.relist()
 		held("none", 2, 3, 0)
@@ -184,7 +184,7 @@ func TestUnseenContainersAreCounted(t *testing.T) {
 		w.relist()
 		_, exits := w.follow(pleg.ExitOptions[string]{})
 		for _, kind := range []pleg.RuntimeEventType{pleg.RuntimeEventCreated, pleg.RuntimeEventStarted, pleg.RuntimeEventStopped, pleg.RuntimeEventDeleted} {
-			e := event("brief", kind)    // it came and went between two looks
+			e := event("brief", kind)    // it was created and removed between two inspections
 			e.At = e.At.Add(time.Second) // a clock that is ahead changes nothing
 			s.handle(e)
 		}

@@ -22,7 +22,7 @@ func TestStreamWithAnEventCountsAtOnce(t *testing.T) {
 		equal(t, "connections of a silent stream", w.gen.Stats().Connections, 0)
 		w.up("a")
 		w.pass(time.Millisecond)
-		equal(t, "connections of one that told", w.gen.Stats().Connections, 1)
+		equal(t, "connections of one with an event", w.gen.Stats().Connections, 1)
 		w.pass(time.Minute)
 		equal(t, "connections in the end", w.gen.Stats().Connections, 1)
 	})
@@ -117,7 +117,7 @@ func TestLateEventIsNotMissed(t *testing.T) {
 	}
 }
 
-// An event of unknown type only requests a look at its pod.
+// An event of unknown type only requests an inspection of its pod.
 func TestUnknownEventOnlyAsksForARelist(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("a")
@@ -128,7 +128,7 @@ func TestUnknownEventOnlyAsksForARelist(t *testing.T) {
 		w.pass(time.Second)
 		equal(t, "events", read(), "p:sync")
 		if _, calls := w.calls(); calls != before+1 {
-			t.Errorf("%d calls, want one look", calls-before)
+			t.Errorf("%d calls, want one inspection", calls-before)
 		}
 	})
 }
@@ -200,7 +200,7 @@ func TestLostStreamFallsBackAtOnce(t *testing.T) {
 	})
 }
 
-// An event causes a look at its pod and nothing else.
+// An event causes an inspection of its pod and nothing else.
 func TestEventMakesItsPodInspected(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.rt.Create("q", "b")
@@ -224,7 +224,7 @@ func TestEventMakesItsPodInspected(t *testing.T) {
 	})
 }
 
-// An event costs one look and no list.
+// An event costs one inspection and no list.
 func TestEventCostsOneCall(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.start()
@@ -244,31 +244,31 @@ func TestEventCostsOneCall(t *testing.T) {
 	})
 }
 
-// A burst of events of one pod costs one look in flight and one that follows.
+// A burst of events of one pod costs one inspection in flight and one that follows.
 func TestBurstOfEventsMerges(t *testing.T) {
 	setup{}.scripted(t, func(w *world, s *script) {
 		w.up("a")
 		w.relist()
 		w.rt.SetFaults(plegtest.Faults{Slow: 1, SlowBy: time.Second})
-		_, looks := w.calls()
+		_, inspections := w.calls()
 		for range 1000 {
 			s.handle(event("a", pleg.RuntimeEventStarted))
 		}
 		w.pass(10 * time.Second)
-		if _, n := w.calls(); n-looks > 2 {
-			t.Errorf("%d looks", n-looks)
+		if _, n := w.calls(); n-inspections > 2 {
+			t.Errorf("%d inspections", n-inspections)
 		}
 	})
 }
 
-// A look that does not show the claim of an event is repeated after 100 ms, doubling up to
-// the period, until an answer shows it or a full list begun later was answered.
+// An inspection that does not show the claim of an event is repeated after 100 ms, doubling
+// up to the period, until an answer shows it or a full list begun later was answered.
 func TestEventAheadOfTheAnswersIsChased(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		event func() pleg.RuntimeEvent[string]
-		do    func(w *world) // 1.65 s later
-		looks string         // seconds after the event, before the list
+		name        string
+		event       func() pleg.RuntimeEvent[string]
+		do          func(w *world) // 1.65 s later
+		inspections string         // seconds after the event, before the list
 	}{
 		{"started", func() pleg.RuntimeEvent[string] { return event("b", pleg.RuntimeEventStarted) }, func(w *world) { w.up("b") }, "0 0.1 0.3 0.7 1.5 2.5"},
 		{"stopped", func() pleg.RuntimeEvent[string] { return event("a", pleg.RuntimeEventStopped) }, func(w *world) { w.rt.Exit("p", "a") }, "0 0.1 0.3 0.7 1.5 2.5"},
@@ -288,13 +288,13 @@ func TestEventAheadOfTheAnswersIsChased(t *testing.T) {
 				w.pass(1650 * time.Millisecond)
 				tt.do(w)
 				w.pass(20 * time.Second)
-				var looks []string
+				var inspections []string
 				for _, c := range w.rt.recorded()[before:] {
 					if c.kind == "Pod" {
-						looks = append(looks, fmt.Sprint(c.start.Sub(begin).Seconds()))
+						inspections = append(inspections, fmt.Sprint(c.start.Sub(begin).Seconds()))
 					}
 				}
-				equal(t, "looks", strings.Join(looks, " "), tt.looks)
+				equal(t, "inspections", strings.Join(inspections, " "), tt.inspections)
 			})
 		})
 	}

@@ -13,11 +13,11 @@ import (
 )
 
 // standing is a runtime of one pod with one container, and a
-// stream that lives and tells nothing. It counts.
+// stream that stays open without events. It counts.
 type standing struct {
-	lists, looks int
-	state        pleg.State
-	err          error
+	lists, inspections int
+	state              pleg.State
+	err                error
 }
 
 func (s *standing) Pods(context.Context) ([]pleg.Pod[string], error) {
@@ -26,7 +26,7 @@ func (s *standing) Pods(context.Context) ([]pleg.Pod[string], error) {
 }
 
 func (s *standing) Pod(context.Context, string) (pleg.Pod[string], string, error) {
-	s.looks++
+	s.inspections++
 	return pleg.Pod[string]{ID: "p", Containers: []pleg.Container{{ID: "c", State: s.state}}}, s.state.String(), s.err
 }
 

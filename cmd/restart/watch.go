@@ -37,6 +37,7 @@ after kill -9 or a crash, and every event and exit is printed once over all of t
 If standard output is a file that is appended to (>>), each line is in it exactly once.
 A pipe or a terminal cannot be asked what it got. There, the lines of the last event may
 appear a second time after a kill, announced on standard error, and none is missing.
+One watch at a time uses the file, which FILE.lock ensures.
 Of a container that both came and went while no watch was running, the runtime tells
 nothing.
 

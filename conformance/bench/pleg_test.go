@@ -78,7 +78,7 @@ func BenchmarkRelist(b *testing.B) {
 	})
 }
 
-// BenchmarkEvent measures an event up to the end of the look that it asks for, while the
+// BenchmarkEvent measures an event up to the end of the inspection that it asks for, while the
 // stream is relied upon. Events of different pods come one after the other. Compare fifty
 // of them with a relist, which without a stream comes every second.
 func BenchmarkEvent(b *testing.B) {
@@ -106,7 +106,7 @@ func BenchmarkEvent(b *testing.B) {
 	})
 }
 
-// eventedRuntime is a quietRuntime with a stream, whose looks can be waited for.
+// eventedRuntime is a quietRuntime with a stream, whose inspections can be waited for.
 type eventedRuntime struct {
 	quietRuntime
 	handle   func(pleg.RuntimeEvent[types.UID])
@@ -129,7 +129,7 @@ func (r *eventedRuntime) Pod(ctx context.Context, id types.UID) (pleg.Pod[types.
 	return r.quietRuntime.Pod(ctx, id)
 }
 
-// BenchmarkCacheGet measures a look-up by one reader and by two.
+// BenchmarkCacheGet measures a lookup by one reader and by two.
 func BenchmarkCacheGet(b *testing.B) {
 	pods := podKeys[types.UID](nodePods)
 	inRandomOrder := shuffled(pods)

@@ -73,6 +73,23 @@ func StartNodeForTest(t testing.TB, o Options) *Node {
 	return node
 }
 
+// StartContainerdForTest starts a Containerd and stops it after the test, or skips the test
+// unless EnvVar is set and this machine can run a node.
+func StartContainerdForTest(t testing.TB, o Options) *Containerd {
+	t.Helper()
+	skipWithoutNode(t)
+	c, err := StartContainerd(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
 func skipWithoutNode(t testing.TB) {
 	t.Helper()
 	skipUnlessWanted(t)

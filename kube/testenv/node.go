@@ -10,40 +10,24 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 )
 
-// A Node is a kubelet on a containerd, in a PID and mount namespace. [StartNode] starts
-// one that runs static pods. That of [Environment.Node] runs the pods of an API server.
-//
-// A node has the images [Busybox] and [Pause] and pulls no other. Each pod has a network
-// namespace with nothing but loopback, and an address that leads nowhere. The kubelet
-// evicts no pods. All cgroups are in one of the node's own. No sysctl, mount, route,
-// firewall rule or other file of the machine changes.
+// A Node is a [Containerd] with a kubelet in the same namespaces. [StartNode] starts one
+// that runs static pods. That of [Environment.Node] runs the pods of an API server. The
+// kubelet evicts no pods.
 //
 // A Node is safe for concurrent use by multiple goroutines.
 type Node struct {
-	folder     string // in the guard's
-	cgroup     cgroup
-	programs   Programs
-	options    Options
+	Containerd
 	identity   identity
-	kubeconfig string // empty without an API server
-	guard      *guard
-	alone      bool // the guard ends with the node
-	port       int  // of the kubelet
-	namespace  *namespace
-
-	mu                  sync.Mutex
-	containerd, kubelet *process
-	stopped             bool
+	kubeconfig string   // empty without an API server
+	port       int      // of the kubelet
+	kubelet    *process // guarded by Containerd.mu
 }
 
 // StartNode starts a kubelet and containerd without an API server, for static pods, and
@@ -67,7 +51,7 @@ func startNode(ctx context.Context, programs Programs, o Options) (_ *Node, err 
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{programs: programs, options: o, guard: guard, alone: true}
+	n := &Node{Containerd: Containerd{programs: programs, options: o, guard: guard, alone: true}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.Stop())
@@ -76,7 +60,7 @@ func startNode(ctx context.Context, programs Programs, o Options) (_ *Node, err 
 	if n.identity, err = newIdentity(guard.dir, clock.RealClock{}.Now()); err != nil {
 		return nil, err
 	}
-	if err := n.startRuntime(ctx); err != nil {
+	if err := n.prepare(ctx); err != nil {
 		return nil, err
 	}
 	if err := n.startKubelet(ctx); err != nil {
@@ -85,19 +69,8 @@ func startNode(ctx context.Context, programs Programs, o Options) (_ *Node, err 
 	return n, nil
 }
 
-// startRuntime starts everything that a kubelet needs.
-func (n *Node) startRuntime(ctx context.Context) error {
-	if err := n.enter(ctx); err != nil {
-		return err
-	}
-	if err := n.startContainerd(ctx); err != nil {
-		return err
-	}
-	return n.importImages(ctx)
-}
-
-// enter makes the node's folder, cgroup and namespace.
-func (n *Node) enter(ctx context.Context) error {
+// prepare starts everything that the kubelet needs.
+func (n *Node) prepare(ctx context.Context) error {
 	ports, err := freePorts(1)
 	if err != nil {
 		return err
@@ -105,94 +78,13 @@ func (n *Node) enter(ctx context.Context) error {
 	if n.port, err = strconv.Atoi(ports[0]); err != nil {
 		return err
 	}
-	if n.folder, err = filepath.EvalSymlinks(n.guard.dir); err != nil {
+	if err := visible(n.programs.Kubelet); err != nil {
 		return err
 	}
-	name := "/" + filepath.Base(n.folder)
-	n.folder = filepath.Join(n.folder, "node")
-	p := n.programs
-	for _, path := range []string{n.folder, p.Runc, p.Busybox, p.Containerd, p.Shim, p.Ctr, p.Kubelet} {
-		if err := visible(path); err != nil {
-			return err
-		}
-	}
-	for _, folder := range []string{n.Manifests(), filepath.Join(n.folder, "tmp"), filepath.Join(n.folder, "cni", "bin")} {
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			return err
-		}
-	}
-	if n.cgroup, err = n.guard.newCgroup(name); err != nil {
+	if err := n.startRuntime(ctx); err != nil {
 		return err
 	}
-	n.namespace, err = n.guard.newNamespace(ctx, n.cgroup, n.folder)
-	return err
-}
-
-// replaced are the folders of the machine where a kubelet and containerd have fixed
-// paths. A node has folders of its own in their places.
-var replaced = []string{"/run", "/var/lib", "/var/log"}
-
-// visible returns an error if a node would not see the path.
-func visible(path string) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil { // others are yet to be made
-		path = real
-	}
-	for _, folder := range replaced {
-		if strings.HasPrefix(path, folder+"/") {
-			return fmt.Errorf("a node replaces %s and so does not see %s; set TMPDIR, XDG_CACHE_HOME or PATH", folder, path)
-		}
-	}
-	return nil
-}
-
-func (n *Node) write(name, text string, mode os.FileMode) (path string, err error) {
-	path = filepath.Join(n.folder, name)
-	return path, os.WriteFile(path, []byte(text), mode)
-}
-
-func (n *Node) socket() string { return filepath.Join(n.folder, "containerd.sock") }
-
-func (n *Node) startContainerd(ctx context.Context) error {
-	config, err1 := n.write("containerd.toml", n.containerdConfig(), 0o600)
-	_, err2 := n.write("cni/none.conflist", cniConfig, 0o644)
-	_, err3 := n.write("cni/bin/none", cniPlugin, 0o755)
-	err := errors.Join(err1, err2, err3)
-	if err != nil {
-		return err
-	}
-	if n.containerd, err = n.namespace.start("containerd", n.programs.Containerd, "--config", config); err != nil {
-		return err
-	}
-	return n.containerd.await(ctx, func() bool { return n.ctr(ctx, "version") == nil })
-}
-
-// ctr runs containerd's client.
-func (n *Node) ctr(ctx context.Context, args ...string) error {
-	return run(ctx, n.folder, nil, n.programs.Ctr, slices.Concat([]string{"--address", n.socket(), "--namespace", "k8s.io"}, args)...)
-}
-
-func (n *Node) importImages(ctx context.Context) (err error) {
-	busybox, err := os.ReadFile(n.programs.Busybox)
-	if err != nil {
-		return err
-	}
-	applets, err := busyboxApplets(ctx, n.programs.Busybox)
-	if err != nil {
-		return err
-	}
-	images, err := busyboxImages(busybox, applets, n.options.BusyboxNames, n.options.PauseNames)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(n.folder, "images.tar")
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(archive(file, images), file.Close()); err != nil {
-		return err
-	}
-	return errors.Join(n.ctr(ctx, "images", "import", path), os.Remove(path))
+	return os.MkdirAll(n.Manifests(), 0o755)
 }
 
 func (n *Node) startKubelet(ctx context.Context) error {
@@ -240,10 +132,6 @@ func (n *Node) client() (*http.Client, error) {
 // reaches the kubelet. Names of static pods end in a hyphen and this name.
 func (n *Node) Name() string { return "127.0.0.1" }
 
-// CRISocket returns the endpoint of containerd's CRI, such as
-// unix:///tmp/testenv-123/node/containerd.sock.
-func (n *Node) CRISocket() string { return "unix://" + n.socket() }
-
 // Manifests returns the path of the folder of static pods. Rename complete files into
 // it, because the kubelet may read a file while it is written.
 func (n *Node) Manifests() string { return filepath.Join(n.folder, "manifests") }
@@ -283,45 +171,4 @@ func (n *Node) pods(ctx context.Context) (*corev1.PodList, error) {
 // Containers go on.
 func (n *Node) RestartKubelet(ctx context.Context) error {
 	return n.restart("RestartKubelet", &n.kubelet, func() error { return n.startKubelet(ctx) })
-}
-
-// RestartContainerd kills containerd, starts it again, and returns when it answers.
-// Containers go on.
-func (n *Node) RestartContainerd(ctx context.Context) error {
-	return n.restart("RestartContainerd", &n.containerd, func() error { return n.startContainerd(ctx) })
-}
-
-func (n *Node) restart(call string, p **process, start func() error) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.stopped {
-		return fmt.Errorf("testenv: %s: the Node is stopped", call)
-	}
-	(*p).kill()
-	if err := start(); err != nil {
-		return fmt.Errorf("testenv: %s: %w", call, err)
-	}
-	return nil
-}
-
-// Stop kills the node with all its containers, and removes its files and cgroups. Those
-// of an Environment's node remain until the Environment's Stop, which calls this one.
-// Further calls are no-ops.
-func (n *Node) Stop() error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.stopped {
-		return nil
-	}
-	n.stopped = true
-	if n.namespace != nil {
-		n.namespace.first.kill()
-	}
-	if !n.alone {
-		return nil
-	}
-	if err := n.guard.end(); err != nil {
-		return fmt.Errorf("testenv: Stop: %w", err)
-	}
-	return nil
 }

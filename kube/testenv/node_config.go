@@ -10,12 +10,12 @@ import (
 
 // containerdConfig returns containerd's configuration. All its paths but that of the
 // shims' sockets are in the node's folder.
-func (n *Node) containerdConfig() string {
+func (c *Containerd) containerdConfig() string {
 	snapshotter := "native"
-	if n.namespace.overlay {
+	if c.namespace.overlay {
 		snapshotter = "overlayfs"
 	}
-	in := func(name string) string { return filepath.Join(n.folder, name) }
+	in := func(name string) string { return filepath.Join(c.folder, name) }
 	var text strings.Builder
 	table := func(name string, lines ...any) {
 		if name != "" {
@@ -33,7 +33,7 @@ func (n *Node) containerdConfig() string {
 	table("",
 		"version", 3, "root", in("containerd"), "state", in("containerd-state"), "temp", in("tmp"),
 		"disabled_plugins", []string{"io.containerd.nri.v1.nri"})
-	table("grpc", "address", n.socket())
+	table("grpc", "address", c.socket())
 	table("plugins.'io.containerd.internal.v1.opt'", "path", in("opt"))
 	table("plugins.'io.containerd.image-verifier.v1.bindir'", "bin_dir", in("opt/verifiers"))
 	table("plugins.'io.containerd.cri.v1.images'", "snapshotter", snapshotter)
@@ -44,9 +44,9 @@ func (n *Node) containerdConfig() string {
 	table(runtime+".cni",
 		"bin_dirs", []string{in("cni/bin")}, "conf_dir", in("cni"), "use_internal_loopback", true)
 	table(runtime+".containerd.runtimes.runc",
-		"runtime_type", "io.containerd.runc.v2", "runtime_path", n.programs.Shim)
+		"runtime_type", "io.containerd.runc.v2", "runtime_path", c.programs.Shim)
 	table(runtime+".containerd.runtimes.runc.options",
-		"BinaryName", n.programs.Runc, "Root", in("runc"), "SystemdCgroup", false)
+		"BinaryName", c.programs.Runc, "Root", in("runc"), "SystemdCgroup", false)
 	return text.String()
 }
 

@@ -72,6 +72,11 @@ func BuildKubectl(ctx context.Context, o Options) (path string, err error) {
 
 // node lists what a node runs but for the programs that need an API server.
 func (p *Programs) node(k source) []wish {
+	return append(p.runtime(), wish{&p.Kubelet, k.program("kubelet", "2 min")})
+}
+
+// runtime lists what a Containerd runs.
+func (p *Programs) runtime() []wish {
 	c := containerdSource()
 	return []wish{
 		{&p.Runc, debian("runc", "runc", "usr/sbin/runc", anyProgram)},
@@ -79,7 +84,6 @@ func (p *Programs) node(k source) []wish {
 		{&p.Containerd, c.program("containerd", "1 min")},
 		{&p.Shim, c.program("containerd-shim-runc-v2", "5 s")},
 		{&p.Ctr, c.program("ctr", "5 s")},
-		{&p.Kubelet, k.program("kubelet", "2 min")},
 	}
 }
 

@@ -122,8 +122,12 @@ func start(ctx context.Context, programs Programs, o Options) (_ *Environment, e
 	}
 	runtime := func() error { return nil }
 	if o.Node {
-		e.node = &Node{programs: programs, options: o, identity: e.identity, kubeconfig: e.Kubeconfig(), guard: guard}
-		runtime = inBackground(func() error { return e.node.startRuntime(ctx) })
+		e.node = &Node{
+			Containerd: Containerd{programs: programs, options: o, guard: guard},
+			identity:   e.identity,
+			kubeconfig: e.Kubeconfig(),
+		}
+		runtime = inBackground(func() error { return e.node.prepare(ctx) })
 	}
 	e.etcd, err = e.startEtcd(ctx, ports[1])
 	if err == nil {

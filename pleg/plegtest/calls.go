@@ -36,7 +36,7 @@ func (r *Runtime[K]) Pods(ctx context.Context) ([]pleg.Pod[K], error) {
 	return list, err
 }
 
-// Pod looks at one pod.
+// Pod inspects one pod.
 func (r *Runtime[K]) Pod(ctx context.Context, id K) (pleg.Pod[K], *Status, error) {
 	one := pleg.Pod[K]{ID: id}
 	var s *Status

@@ -18,20 +18,20 @@ import (
 // An exploration is a small world of one key and two writers, of which every history is
 // tried. The second writer makes full relists.
 type exploration struct {
-	name    string
-	options Options[int]
-	inOrder bool // the only writer uses SetInOrder, and changes take no time
-	changes int  // of the status, before the key is deleted
-	looks   int
-	faults  int    // of these kinds
-	kinds   string // E failed inspection, A time ahead, R repeated write, W wait for a newer status, F wait for any change, C Close, T time passes
+	name         string
+	options      Options[int]
+	inOrder      bool // the only writer uses SetInOrder, and changes take no time
+	changes      int  // of the status, before the key is deleted
+	observations int
+	faults       int    // of these kinds
+	kinds        string // E failed inspection, A time ahead, R repeated write, W wait for a newer status, F wait for any change, C Close, T time passes
 }
 
 var explorations = []exploration{
-	{name: "two writers", changes: 2, looks: 4, faults: 2, kinds: "EAR"},
-	{name: "waits", changes: 2, looks: 3, faults: 2, kinds: "WFC"},
-	{name: "equal times accepted", options: Options[int]{AcceptEqual: true}, changes: 2, looks: 3, faults: 2, kinds: "EARW"},
-	{name: "one writer in order", inOrder: true, changes: 3, looks: 4, faults: 2, kinds: "EARWFT"},
+	{name: "two writers", changes: 2, observations: 4, faults: 2, kinds: "EAR"},
+	{name: "waits", changes: 2, observations: 3, faults: 2, kinds: "WFC"},
+	{name: "equal times accepted", options: Options[int]{AcceptEqual: true}, changes: 2, observations: 3, faults: 2, kinds: "EARW"},
+	{name: "one writer in order", inOrder: true, changes: 3, observations: 4, faults: 2, kinds: "EARWFT"},
 }
 
 var mostStates = flag.Int("statuscache.states", 4000, "the number of states after which an exploration stops; 0: none")
@@ -72,17 +72,17 @@ type world struct {
 	c       *Cache[string, int]
 	reader  *watcher[string]
 	truth   []truth // the last is now
-	writers [2]look
+	writers [2]observation
 	wait    *waiter[string]
 	before  Entry[int] // at the beginning of the wait
 	written bool       // by the last step
 
-	looksLeft, faultsLeft int
-	broken                error
-	cached, read          int // the versions that the cache and the reader have shown
-	modified              time.Time
-	shown                 bool // the reader has the key
-	next                  []step
+	observationsLeft, faultsLeft int
+	broken                       error
+	cached, read                 int // the versions that the cache and the reader have shown
+	modified                     time.Time
+	shown                        bool // the reader has the key
+	next                         []step
 }
 
 // truth is a version of the key's status, 0 before the key exists and deletedStatus at
@@ -92,8 +92,8 @@ type truth struct {
 	until time.Time // of all versions but the last
 }
 
-// look is a writer's observation.
-type look struct {
+// observation is what a writer has seen, and when.
+type observation struct {
 	stage stage
 	start time.Time
 	is    int
@@ -103,12 +103,12 @@ type stage int
 
 const (
 	resting stage = iota
-	looking
+	observing
 	written // by a full relist, which has not ended
 )
 
 func newWorld(x exploration) *world {
-	w := &world{exploration: x, now: time.Unix(1e9, 0).UTC(), truth: []truth{{}}, looksLeft: x.looks, faultsLeft: x.faults}
+	w := &world{exploration: x, now: time.Unix(1e9, 0).UTC(), truth: []truth{{}}, observationsLeft: x.observations, faultsLeft: x.faults}
 	x.options.Clock = w
 	w.c = New[string](x.options)
 	w.reader = w.c.watch()
@@ -168,12 +168,12 @@ func (w *world) steps() (list []step) {
 		l := &w.writers[i]
 		name := [...]string{"the writer", "the relist"}[i]
 		switch {
-		case l.stage == resting && w.looksLeft > 0 && (i == 1 || !w.inOrder):
-			add(name+" looks", func() {
-				w.looksLeft--
-				*l = look{looking, w.now, w.is()}
+		case l.stage == resting && w.observationsLeft > 0 && (i == 1 || !w.inOrder):
+			add(name+" observes", func() {
+				w.observationsLeft--
+				*l = observation{observing, w.now, w.is()}
 			})
-		case l.stage == looking:
+		case l.stage == observing:
 			add(name+" writes", func() { w.write(i, l.start, nil) })
 			fault('E', name+" writes an error", func() { w.write(i, l.start, errExplored) })
 			fault('A', name+" tries to write with a time ahead", func() { w.set(l.is, w.now.Add(time.Hour), nil) })
@@ -205,7 +205,7 @@ func (w *world) change(to int) {
 	w.truth = append(w.truth, truth{is: to})
 }
 
-// write writes the look of writer i.
+// write writes the observation of writer i.
 func (w *world) write(i int, at time.Time, err error) {
 	l := &w.writers[i]
 	w.set(l.is, at, err)
@@ -333,7 +333,7 @@ func (w *world) Broken() error { return w.broken }
 // full relist makes the cache and the reader equal to the truth.
 func (w *world) Settle() {
 	for i, l := range w.writers {
-		if l.stage == looking {
+		if l.stage == observing {
 			w.set(l.is, l.start, nil)
 		}
 		if l.stage != resting && i == 1 {
@@ -380,13 +380,13 @@ func (w *world) State() []byte {
 	}
 	e := w.c.Get(exploredKey)
 	list = append(list, e.Status, e.Err, since(e.Modified), e.Present, since(w.c.Get("none").Modified), w.c.Writer().Counts().Tombstones, w.c.closed)
-	list = append(list, w.reader.due.Len(), len(w.reader.shown), w.shown, w.cached, w.read, w.looksLeft, w.faultsLeft)
+	list = append(list, w.reader.due.Len(), len(w.reader.shown), w.shown, w.cached, w.read, w.observationsLeft, w.faultsLeft)
 	for _, t := range w.truth {
 		list = append(list, t.is, since(t.until))
 	}
 	for _, l := range w.writers {
 		if l.stage == resting {
-			l = look{}
+			l = observation{}
 		}
 		list = append(list, l.stage, since(l.start), l.is)
 	}

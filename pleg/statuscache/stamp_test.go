@@ -12,7 +12,7 @@ import (
 )
 
 // A controller that starts pods starts each one once if answers are stamped before
-// asking. If they are stamped after the answer, one from before the start looks newer
+// asking. If they are stamped after the answer, one from before the start appears newer
 // than the start, and the controller starts the pod again.
 func TestLateStampsHideChanges(t *testing.T) {
 	const pods = 100

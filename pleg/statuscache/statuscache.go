@@ -111,7 +111,7 @@ func New[K comparable, S any](o Options[S]) *Cache[K, S] {
 // of the clock.
 //
 // Take at before asking for the status. A time taken after the answer makes a status
-// from before a change look newer than the change. Set then refuses the change, and
+// from before a change appear newer than the change. Set then refuses the change, and
 // GetNewerThan returns the outdated status:
 //
 //	at := time.Now() // or that of Options.Clock

@@ -32,8 +32,8 @@ func (c *Cache[K, S]) GetNewerThan(ctx context.Context, key K, min time.Time) (E
 // after each write, deletion or later global time. ok may miss short-lived states. The
 // error is the context's or ErrClosed.
 //
-// A running Generator of package pleg looks at the pod each time WaitFor has waited for
-// WaitLimit since the last look, so ok also sees changes without an event.
+// A running Generator of package pleg inspects the pod each time WaitFor has waited for
+// WaitLimit since the last inspection, so ok also sees changes without an event.
 func (c *Cache[K, S]) WaitFor(ctx context.Context, key K, ok func(Entry[S]) bool) (Entry[S], error) {
 	for {
 		v, global := c.lookup(key)

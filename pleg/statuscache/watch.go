@@ -10,7 +10,7 @@ import (
 // Watch yields every present entry, and then the latest entry of each key written or
 // deleted since, with Present false for a deletion. A slow loop may miss intermediate
 // states, and keys that come and go, but never the latest state. A later global time is
-// not a change. Unlike WaitFor, Watch does not make a Generator look at pods.
+// not a change. Unlike WaitFor, Watch does not make a Generator inspect pods.
 //
 // Each loop starts afresh. It ends at once with ctx, and after Close once it has
 // yielded its pending entries.

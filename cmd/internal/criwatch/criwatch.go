@@ -10,6 +10,8 @@ import (
 	"io"
 	"log/slog"
 	"time"
+
+	"github.com/restartkit/restart/cmd/internal/lockfile"
 )
 
 // Options are the settings of Watch.
@@ -17,7 +19,7 @@ type Options struct {
 	Endpoint string // of the runtime, as ParseEndpoint returns it
 	Format   string // text, or json with one object per line
 	Colour   bool   // of the text
-	State    string // file that makes the next Watch continue this one; "" for none
+	State    string // file that makes the next Watch continue this one, locked meanwhile; "" for none
 
 	Poll    bool          // do not use the runtime's event stream
 	Relist  time.Duration // between full lists without a stream
@@ -33,7 +35,7 @@ type Options struct {
 // Errors of Watch, which it wraps. Any other means that the runtime did not answer.
 var (
 	ErrOutput = errors.New("cannot write the output")
-	ErrState  = errors.New("cannot use the state") // damaged, of another runtime, or not writable
+	ErrState  = errors.New("cannot use the state") // damaged, of another runtime, locked by another Watch, or not writable
 )
 
 // Watch connects to the runtime and prints until ctx ends. Standard output gets events,
@@ -55,6 +57,13 @@ var (
 // A container that came and went while no Watch ran is not seen, as the runtime does not
 // tell.
 func Watch(ctx context.Context, o Options, stdout io.Writer, log *slog.Logger) error {
+	if o.State != "" {
+		lock, err := lockfile.New(o.State)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrState, err)
+		}
+		defer lock.Unlock()
+	}
 	saved, err := loadState(o)
 	if err != nil {
 		return err

@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 // When this program is killed, the first process of a command dies with it.
 func TestKilledProgramTakesTheFirstProcessAlong(t *testing.T) {
 	r := newRunner(t)
+	apart(t, r)
 	p := start(t, r, "", func(c *Command) {
 		c.Args = []string{"/proc/self/exe", "sh", "-c", "trap '' TERM INT HUP; echo $$; while :; do sleep 1; done"}
 		c.Env = append(os.Environ(), "RESTART_TEST_RUN=1")
@@ -43,16 +44,18 @@ func TestKilledProgramTakesTheFirstProcessAlong(t *testing.T) {
 // also if it has lost its parent meanwhile.
 func TestStopReachesDescendantsOutsideTheGroup(t *testing.T) {
 	r := newRunner(t)
+	other := apart(t, r)
 	for _, grace := range []time.Duration{time.Hour, time.Millisecond} {
-		trap := "trap 'exit 0' TERM"
+		trap := "trap 'echo stopped; exit 0' TERM"
 		if grace < time.Second {
 			trap = "trap '' TERM"
 		}
-		other := start(t, r, "echo ready; sleep 1000") // so that it is not the last command
-		other.says("ready")
-		p := start(t, r, `setsid sh -c "`+trap+`; echo \$\$; while :; do sleep 0.01; done" & wait`)
+		p := start(t, r, `trap : TERM; setsid sh -c "`+trap+`; echo \$\$; while :; do sleep 0.01; done" & wait; wait`)
 		pid := p.number()
 		p.Stop(syscall.SIGTERM, grace)
+		if grace > time.Second {
+			p.says("stopped")
+		}
 		p.ended()
 		if runs(pid) {
 			t.Errorf("grace %v: process %d still runs", grace, pid)
@@ -60,8 +63,6 @@ func TestStopReachesDescendantsOutsideTheGroup(t *testing.T) {
 		if !runs(other.Pid()) {
 			t.Error("the other command has ended")
 		}
-		other.Kill()
-		other.ended()
 	}
 }
 
@@ -74,9 +75,7 @@ func startOrphan(t *testing.T, r *Runner) (p *command, orphan int) {
 // A process that has left the group and lost its parent ends with the last command.
 func TestOrphansEndWithTheLastCommand(t *testing.T) {
 	r := newRunner(t)
-	r.cgroup = ""
-	other := start(t, r, "echo ready; exec sleep 1000")
-	other.says("ready")
+	other := apart(t, r)
 	last := start(t, r, "echo ready; exec sleep 1000")
 	last.says("ready")
 	p, pid := startOrphan(t, r)

@@ -90,6 +90,16 @@ func (c *command) ended() Exit {
 	return c.Wait()
 }
 
+// apart makes the end of a command the end of its group only: no control group ends other
+// processes of it, and a command that goes on keeps orphans alive.
+func apart(t *testing.T, r *Runner) (other *command) {
+	t.Helper()
+	r.cgroup = ""
+	other = start(t, r, "echo ready; exec sleep 1000")
+	other.says("ready")
+	return other
+}
+
 // gone waits until a process does not run any more.
 func gone(t *testing.T, pid int) {
 	t.Helper()
@@ -156,7 +166,6 @@ func TestCommandsThatCannotStart(t *testing.T) {
 			t.Errorf("%q in %q: %#v, want %d %s", c.name, c.dir, err, c.code, c.text)
 		}
 	}
-	write("data2", "#!/bin/sh\n", 0o644)
 	p := start(t, r, "pwd; echo $A; read x || echo no input", func(c *Command) { c.Dir, c.Env = dir, []string{"A=b", "PATH=" + os.Getenv("PATH")} })
 	real, _ := filepath.EvalSymlinks(dir)
 	p.says(real)
@@ -194,6 +203,7 @@ func TestStop(t *testing.T) {
 // The end of the first process is the end of its group.
 func TestTheRestOfTheGroupIsKilled(t *testing.T) {
 	r := newRunner(t)
+	apart(t, r)
 	p := start(t, r, `(trap '' TERM HUP; while :; do :; done) & echo $!`)
 	pid := p.number()
 	if e := p.ended(); e.Code != 0 || e.Left {
