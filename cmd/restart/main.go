@@ -36,6 +36,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetIn(stdin)
 	root.SetOut(out)
 	root.SetErr(stderr)
+	if verb, rest, err := root.Find(args); err != nil && verb == root && len(rest) > 0 {
+		fmt.Fprintf(stderr, "restart: %v\nSee restart -h.\n", unknownVerb(root, rest[0]))
+		return exitUsage
+	}
 	started := false
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
 
@@ -67,16 +71,22 @@ func rootCommand() *cobra.Command {
 		Use:   "restart",
 		Short: "What happens when something fails",
 		Long: `restart answers what happens when something fails: will it start again, how soon,
-and how often? It decides as Kubernetes does.
+and how often? It decides as Kubernetes does, and needs no cluster.
 
 Try first, with any Job, CronJob, Pod or Deployment:
   restart check manifest.yaml`,
+		Annotations: map[string]string{exitCodes: `  0  fine
+  1  the thing itself failed, such as a manifest or a Job
+  2  a flag, an argument or a file that says what to do is wrong
+  3  output could not be written
+restart retry passes on those of its command.`},
 		Version:       version(),
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.SuggestionsMinimumDistance = 2
+	root.SetHelpFunc(help)
+	cobra.EnableCommandSorting = false
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		checkCommand(),
@@ -149,4 +159,12 @@ func (o *output) Write(p []byte) (int, error) {
 	n, err := o.to.Write(p)
 	o.err = err
 	return n, err
+}
+
+// fileOf returns the file behind an output of this program, or w.
+func fileOf(w io.Writer) io.Writer {
+	if out, ok := w.(*output); ok {
+		return out.to
+	}
+	return w
 }

@@ -11,8 +11,8 @@ import (
 	"syscall"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/cmd/internal/process"
-	"github.com/restartkit/restart/cmd/internal/screen"
 	"github.com/restartkit/restart/statefile"
 )
 
@@ -42,7 +42,7 @@ func openRunStore(path string) (*runStore, error) {
 	}
 	if err := lockFile(lock); err != nil {
 		lock.Close()
-		return nil, fmt.Errorf("%s: is in use by another run", process.Escape(path))
+		return nil, fmt.Errorf("%s: is in use by another run", human.Escape(path))
 	}
 	return &runStore{path: path, lock: lock}, nil
 }
@@ -96,7 +96,7 @@ func (k *keeper) resume() (notes []string, err error) {
 		return nil, fmt.Errorf("%w; remove the file to start over", err)
 	}
 	if st.Restarts != k.restarter { // null in a file that somebody has edited
-		return nil, fmt.Errorf("%s: restarts is missing; remove the file to start over", process.Escape(k.store.path))
+		return nil, fmt.Errorf("%s: restarts is missing; remove the file to start over", human.Escape(k.store.path))
 	}
 	known := make(map[string]bool)
 	for _, t := range k.tasks {
@@ -105,7 +105,7 @@ func (k *keeper) resume() (notes []string, err error) {
 		case !ok:
 			continue
 		case c.Definition != t.definition():
-			notes = append(notes, fmt.Sprintf("%s starts over, since its command is now %s", t.name, process.Escape(oneLine(t.args))))
+			notes = append(notes, fmt.Sprintf("%s starts over, since its command is now %s", t.name, human.Escape(oneLine(t.args))))
 			continue
 		}
 		known[t.name] = true
@@ -135,14 +135,14 @@ func (k *keeper) resume() (notes []string, err error) {
 // resumed says how a task goes on.
 func (t *task) resumed(k *keeper) string {
 	if t.over() {
-		return fmt.Sprintf("%s has ended (exit code %d); remove %s to start over", t.name, t.exit.Code, process.Escape(k.store.path))
+		return fmt.Sprintf("%s has ended (exit code %d); remove %s to start over", t.name, t.exit.Code, human.Escape(k.store.path))
 	}
-	text := fmt.Sprintf("%s goes on after %s in a row", t.name, plural(t.decision.Failures, "failure"))
+	text := fmt.Sprintf("%s goes on after %s in a row", t.name, human.Count(t.decision.Failures, "failure"))
 	if t.decision.Failures == 1 {
 		text = t.name + " goes on after 1 failure"
 	}
 	if _, wait := k.restarter.CanStart(t.name); wait > 0 && wait != backoff.Forever {
-		text += ", in " + screen.Wait(wait)
+		text += ", in " + human.Wait(wait)
 	}
 	return text
 }

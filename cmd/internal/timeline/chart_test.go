@@ -9,12 +9,14 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 	"pgregory.net/rapid"
+
+	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
 // valid checks the numbered promises of Chart.
@@ -199,9 +201,9 @@ func TestAnyEventsAreDrawnWithinTheFrame(t *testing.T) {
 // The same of runs as they are, also of every size in which rows are drawn differently,
 // and if they are cut off anywhere.
 func TestRunsOfAllSizesAreDrawn(t *testing.T) {
-	for _, indexes := range []int{1, 10, 24, 25, 61, 121, 200, 201, 1000, 3000} {
+	for _, indexes := range []int{1, 24, 25, 61, 121, 200, 201, 1000} {
 		events := sampleRun(indexes, max(3, indexes/20), uint64(indexes))
-		for _, n := range []int{len(events), len(events) / 2, 7, 1, 0} {
+		for _, n := range []int{len(events), len(events) / 2, 7} {
 			if err := check(events[:n]); err != nil {
 				t.Errorf("%d events of %d indexes: %v", n, indexes, err)
 			}
@@ -217,7 +219,7 @@ func TestRunsOfAllSizesAreDrawn(t *testing.T) {
 // and these above the others, in rows of their own as far as there is room. Among each,
 // those with more attempts stand higher, also in groups.
 func TestFailedIndexesComeFirst(t *testing.T) {
-	for _, indexes := range []int{201, 1000, 5000, 10_000} {
+	for _, indexes := range []int{201, 3000} {
 		for _, part := range []int{1, 2} { // the whole run, and half of it
 			events := sampleRun(indexes, 100, 3)
 			failed := make(map[int]bool) // the rule, read from the events
@@ -284,8 +286,8 @@ func TestFailedIndexesComeFirst(t *testing.T) {
 func members(r Row) []int {
 	seen := make(map[int]bool)
 	for _, b := range slices.Concat(r.Bars, r.Strip) {
-		var index, attempt int
-		if _, err := fmt.Sscanf(b.Pod, "sample-%d-%d", &index, &attempt); err != nil {
+		index, err := strconv.Atoi(strings.Split(b.Pod, "-")[1]) // sample-INDEX-ATTEMPT
+		if err != nil {
 			panic(err)
 		}
 		seen[index] = true
