@@ -39,7 +39,9 @@ decide about restarts. Other kinds are counted at the end.
   notice   it has no effect
 
 For each Job in a file that you name, the worst case follows: how many pods its
-failures can cost, and how long it waits between them.`,
+failures can cost, and how long it waits between them. What the Job does if its
+container main ends with exit code 42, restart page answers, or a run:
+  restart job --command main='sh -c "exit 42"' --backoff 1s --explain job.yaml`,
 		SuggestFor: []string{"lint", "validate", "judge", "explain"},
 		Annotations: map[string]string{exitCodes: `  0  nothing is wrong
   1  an error was found; with --strict, a warning
@@ -50,7 +52,7 @@ failures can cost, and how long it waits between them.`,
   helm template mychart | restart check --kubernetes 1.30 -`,
 		RunE: func(c *cobra.Command, files []string) error { return runCheck(c, flags, files) },
 	}
-	c.Flags().StringVarP(&flags.format, "output", "o", "text", "text, json, or github for annotations in GitHub Actions")
+	c.Flags().StringVarP(&flags.format, "output", "o", "text", "`format`: text, json, or github for annotations in GitHub Actions")
 	c.Flags().BoolVar(&flags.strict, "strict", false, "exit with 1 on warnings, too")
 	c.Flags().StringVar(&flags.Kubernetes, "kubernetes", "", "`version` of the cluster, from 1.25 to 1.38: say what it drops or refuses (default "+check.Newest+")")
 	return c

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/restartkit/restart/cmd/internal/curve"
 	"github.com/restartkit/restart/cmd/internal/human"
@@ -51,12 +53,19 @@ half the delay, at most 30s, and a second.`,
 			return o.show(args, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) && slices.Contains([]string{"preset", "initial", "max", "factor"}, unknown.GetSpecifiedName()) {
+			return fmt.Errorf("%w: a curve is an argument, as in restart curve kubelet 1s/60s,factor=3", err)
+		}
+		return flagError(c, err)
+	})
 	flags := c.Flags()
 	flags.StringVarP(&o.file, "output", "o", "", "also draw a picture, a `FILE` that ends in .svg")
-	flags.DurationVar(&o.run, "run", 0, "length of each run of the pod")
-	flags.DurationVar(&o.until, "until", o.until, "time to cover, from the first start on")
-	flags.IntVar(&o.pods, "pods", o.pods, "number of such pods on the node")
-	flags.IntVar(&o.requests, "requests", o.requests, "API requests of the kubelet for each restart")
+	flags.DurationVar(&o.run, "run", 0, "`time` that each run of the pod lasts")
+	flags.DurationVar(&o.until, "until", o.until, "`time` to cover, from the first start on")
+	flags.IntVar(&o.pods, "pods", o.pods, "`number` of such pods on the node")
+	flags.IntVar(&o.requests, "requests", o.requests, "`number` of API requests of the kubelet for each restart")
 	return c
 }
 

@@ -6,10 +6,12 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/cmd/internal/screen"
 	"github.com/restartkit/restart/internal/spelling"
 )
@@ -46,6 +48,9 @@ func help(c *cobra.Command, _ []string) {
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Name == "help" {
 			return
+		}
+		if d, err := time.ParseDuration(f.DefValue); err == nil && d != 0 {
+			f.DefValue = human.Duration(d)
 		}
 		title := "Flags"
 		if given := f.Annotations[flagGroup]; len(given) > 0 {

@@ -170,7 +170,7 @@ func (f *manifestFlags) override(m *manifest) error {
 	return nil
 }
 
-// setCommand gives a container a command: words with spaces between them, or a list.
+// setCommand gives a container a command: words as in a shell, or a list.
 func (m *manifest) setCommand(container, command string) error {
 	job := m.object.Job()
 	if job == nil {
@@ -178,11 +178,15 @@ func (m *manifest) setCommand(container, command string) error {
 	}
 	node, err := document.ParseValue(command)
 	if err != nil || node.List() == nil {
-		var words []*document.Node
-		for word := range strings.FieldsSeq(command) {
-			words = append(words, &document.Node{Value: word})
+		words, err := wordsOf(command)
+		if err != nil {
+			return err
 		}
-		node = &document.Node{Value: words}
+		var list []*document.Node
+		for _, word := range words {
+			list = append(list, &document.Node{Value: word})
+		}
+		node = &document.Node{Value: list}
 	}
 	if len(node.List()) == 0 {
 		return errors.New("must name a program")
@@ -204,6 +208,33 @@ func (m *manifest) setCommand(container, command string) error {
 		}
 	}
 	return fmt.Errorf("the Job has no such container; it has %s", strings.Join(names, ", "))
+}
+
+// wordsOf splits a command at spaces outside of quotes, which it removes.
+func wordsOf(command string) (words []string, err error) {
+	var word strings.Builder
+	begun, quote := false, rune(0)
+	for _, c := range command + " " {
+		switch {
+		case c == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(c)
+		case c == '"' || c == '\'':
+			begun, quote = true, c
+		case c != ' ':
+			begun = true
+			word.WriteRune(c)
+		case begun:
+			words = append(words, word.String())
+			word.Reset()
+			begun = false
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("must end with the %c that it begins with", quote)
+	}
+	return words, nil
 }
 
 // judge returns what is wrong with the Job, and keeps what else there is to say.

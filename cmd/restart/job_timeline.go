@@ -26,8 +26,9 @@ import (
 func timelineCommand() *cobra.Command {
 	var out string
 	c := &cobra.Command{
-		Use:   "timeline EVENTS -o FILE",
-		Short: "Draw a run from its file of --events",
+		Use:                   "timeline EVENTS -o FILE",
+		DisableFlagsInUseLine: true,
+		Short:                 "Draw a run from its file of --events",
 		Long: `timeline draws a run from its file of --events, even if the run still goes on or
 was cut off. Each index is a row, and each attempt a bar. Above 200 indexes, those
 that failed or have the most attempts come first, up to 120 of them with a row

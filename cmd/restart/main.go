@@ -36,10 +36,6 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetIn(stdin)
 	root.SetOut(out)
 	root.SetErr(stderr)
-	if verb, rest, err := root.Find(args); err != nil && verb == root && len(rest) > 0 {
-		fmt.Fprintf(stderr, "restart: %v\nSee restart -h.\n", unknownVerb(root, rest[0]))
-		return exitUsage
-	}
 	started := false
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
 
@@ -53,6 +49,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		}
 		return exit.code
 	case !started:
+		if found, rest, unknown := root.Find(args); unknown != nil && found == root {
+			err = unknownVerb(root, rest[0])
+		}
 		fmt.Fprintf(stderr, "%s: %v\nSee %s -h.\n", verb.CommandPath(), err, verb.CommandPath())
 		return exitUsage
 	default:

@@ -80,12 +80,12 @@ func keepRunning(s *runSettings, stdout, stderr io.Writer) error {
 	}
 	if s.state != "" {
 		if k.store, err = openRunStore(s.state); err != nil {
-			return usageError("--state %w", err)
+			return usageError("--state: %w", err)
 		}
 		defer k.store.close()
 		resumed, err := k.resume()
 		if err != nil {
-			return usageError("--state %w", err)
+			return usageError("--state: %w", err)
 		}
 		notes = append(notes, resumed...)
 	}

@@ -5,13 +5,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/human"
+	"github.com/restartkit/restart/cmd/internal/lockfile"
 	"github.com/restartkit/restart/cmd/internal/process"
 	"github.com/restartkit/restart/statefile"
 )
@@ -30,24 +30,20 @@ type commandState struct {
 // runStore is a state file that this program alone uses.
 type runStore struct {
 	path    string
-	lock    *os.File // FILE.lock, which stays
-	last    []byte   // what the file holds
-	unsaved bool     // the last save failed
+	lock    *lockfile.File
+	last    []byte // what the file holds
+	unsaved bool   // the last save failed
 }
 
 func openRunStore(path string) (*runStore, error) {
-	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := lockfile.Take(path)
 	if err != nil {
 		return nil, err
-	}
-	if err := lockFile(lock); err != nil {
-		lock.Close()
-		return nil, fmt.Errorf("%s: is in use by another run", human.Escape(path))
 	}
 	return &runStore{path: path, lock: lock}, nil
 }
 
-func (s *runStore) close() { s.lock.Close() }
+func (s *runStore) close() { s.lock.Release() }
 
 // save writes the state if it has changed, and then tells what has happened: who reads that
 // an exit is counted finds it counted. It warns when saving begins to fail.

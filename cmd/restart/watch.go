@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restartkit/restart/cmd/internal/criwatch"
+	"github.com/restartkit/restart/cmd/internal/lockfile"
 	"github.com/restartkit/restart/cmd/internal/screen"
 )
 
@@ -55,13 +56,13 @@ SIGTERM end watch; a second signal ends it at once.`,
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&o.Endpoint, "endpoint", "", "`URL` of the runtime's socket, such as unix:///run/containerd/containerd.sock")
-	flags.StringVarP(&o.Format, "output", "o", "text", "text, or json for one object per line")
+	flags.StringVarP(&o.Format, "output", "o", "text", "`format`: text, or json for one object per line")
 	flags.StringVar(&o.State, "state", "", "`FILE` that makes the next watch continue this one")
-	flags.DurationVar(&o.For, "for", 0, "time to watch (default until a signal)")
-	flags.DurationVar(&o.Stats, "stats", 0, "time between prints of the counters (default only at the end)")
+	flags.DurationVar(&o.For, "for", 0, "`time` to watch (default until a signal)")
+	flags.DurationVar(&o.Stats, "stats", 0, "`time` between prints of the counters (default only at the end)")
 	flags.BoolVar(&o.Poll, "poll", false, "do not use the runtime's stream of events")
-	flags.DurationVar(&o.Relist, "relist-period", o.Relist, "time between full lists without a stream")
-	flags.DurationVar(&o.Evented, "evented-period", o.Evented, "time between full lists with a stream")
+	flags.DurationVar(&o.Relist, "relist-period", o.Relist, "`time` between full lists without a stream")
+	flags.DurationVar(&o.Evented, "evented-period", o.Evented, "`time` between full lists with a stream")
 	return c
 }
 
@@ -91,6 +92,13 @@ func runWatch(c *cobra.Command, o criwatch.Options) error {
 			return 0, false
 		}
 		return info.Size(), true
+	}
+	if o.State != "" {
+		lock, err := lockfile.Take(o.State)
+		if err != nil {
+			return usageError("--state: %w", err)
+		}
+		defer lock.Release()
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once, even if its output is stuck

@@ -14,6 +14,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/lockfile"
 	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
@@ -68,14 +69,14 @@ func (s *savedPod) pod() *Pod {
 // store keeps the state of a run in a file. Nobody else uses the file while it is open.
 type store struct {
 	path string
-	lock *os.File
+	lock *lockfile.File
 	spec *batchv1.JobSpec // of the Job, as the manifest has it
 	old  *state           // of an earlier run; nil if the file is new
 }
 
 // openStore locks the file of a state and reads it.
 func openStore(path string) (*store, error) {
-	lock, err := lockFile(path + ".lock")
+	lock, err := lockfile.Take(path)
 	if err != nil {
 		return nil, fmt.Errorf("--state: %w", err)
 	}
@@ -125,11 +126,7 @@ func rootOf(err error) error {
 
 // close removes the lock.
 func (s *store) close() {
-	if s.lock != nil {
-		_ = os.Remove(s.lock.Name())
-		_ = s.lock.Close()
-		s.lock = nil
-	}
+	s.lock.Release()
 }
 
 // save saves the Job with its pods, and answers those who asked for that.

@@ -1,6 +1,6 @@
 //go:build unix
 
-package jobrun
+package lockfile
 
 import (
 	"errors"
@@ -9,9 +9,10 @@ import (
 	"syscall"
 )
 
-// lockFile creates and locks a file, which its owner removes at the end. After a kill it
-// stays, and the next one takes it over.
-func lockFile(path string) (*os.File, error) {
+// Take locks a file by creating path.lock, and returns an error if another program holds
+// that lock. If this program is killed the file stays, and the next Take takes it over.
+func Take(path string) (*File, error) {
+	path += ".lock"
 	for {
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 		if err != nil {
@@ -24,11 +25,11 @@ func lockFile(path string) (*os.File, error) {
 			}
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		// The owner before may have removed the file in between.
+		// Its holder may have removed the file in between.
 		mine, errMine := file.Stat()
 		present, errPresent := os.Lstat(path)
 		if errMine == nil && errPresent == nil && os.SameFile(mine, present) {
-			return file, nil
+			return &File{file}, nil
 		}
 		file.Close()
 	}
