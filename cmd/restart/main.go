@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -50,7 +52,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exit.code
 	case !started:
 		if found, rest, unknown := root.Find(args); unknown != nil && found == root {
-			err = unknownVerb(root, rest[0])
+			i := slices.IndexFunc(rest, func(word string) bool { return !strings.HasPrefix(word, "-") })
+			err = unknownVerb(root, rest[max(i, 0)])
 		}
 		fmt.Fprintf(stderr, "%s: %v\nSee %s -h.\n", verb.CommandPath(), err, verb.CommandPath())
 		return exitUsage
