@@ -60,8 +60,9 @@ func TestDurations(t *testing.T) {
 	for d, want := range map[time.Duration]struct{ rounded, exact string }{
 		0:                              {"0s", "0s"},
 		1500:                           {"2µs", "1.5µs"},
-		1_441_832_736:                  {"1.4s", "1.441832736s"},
+		1_441_832_736:                  {"1.44s", "1.441832736s"},
 		9_998 * time.Millisecond:       {"10s", "9.998s"},
+		12_345 * time.Millisecond:      {"12.3s", "12.345s"},
 		60_400 * time.Millisecond:      {"1m", "1m0.4s"},
 		-60_400 * time.Millisecond:     {"-1m0.4s", "-1m0.4s"},
 		160 * time.Second:              {"2m40s", "2m40s"},

@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// Round rounds a time that was measured or computed to what people care about: to a
-// tenth of a second below ten seconds, to a second below an hour.
+// Round rounds a time that was measured or computed to what people care about, which is
+// about three digits.
 func Round(d time.Duration) time.Duration {
 	for _, step := range []struct{ below, to time.Duration }{
 		{time.Millisecond, time.Microsecond},
 		{time.Second, time.Millisecond},
-		{10 * time.Second, 100 * time.Millisecond},
+		{10 * time.Second, 10 * time.Millisecond},
+		{time.Minute, 100 * time.Millisecond},
 		{time.Hour, time.Second},
 	} {
 		if d < step.below {
