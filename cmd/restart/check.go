@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/kube/check"
 )
 
@@ -25,30 +26,35 @@ func checkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check [flags] FILE…",
 		Short: "Judge what manifests do when something fails",
-		Long: `check reads manifests of Kubernetes and says what is wrong with them, and what they do
-when something fails. It needs no cluster and runs nothing.
+		Long: `check says what is wrong with manifests of Kubernetes, and what they do when
+something fails. It needs no cluster and runs nothing.
 
-A FILE may be a file, a folder, whose *.yaml, *.yml and *.json are read, or - for standard
-input. Of Jobs, CronJobs, Pods, ReplicaSets, Deployments, StatefulSets and DaemonSets it
-judges the names and types of all fields, and the values of those that decide about
-restarts. Other kinds are passed over and counted at the end. Of what it does not judge,
-such as images and volumes, it says so: it calls no manifest valid.
+FILE is a file, a folder (its *.yaml, *.yml and *.json) or - for standard input.
+Of Jobs, CronJobs, Pods, ReplicaSets, Deployments, StatefulSets and DaemonSets,
+check judges the names and types of all fields, and the values of those that
+decide about restarts. Other kinds are counted at the end.
 
-An error is what the API server refuses. A warning is accepted, and yet the pods end or go
-on against the intention. A notice is a part without effect. For each Job in a file that
-you name, the worst case follows: how many pods its failures can cost, and how long it
-waits between them.`,
+  error    the API server refuses it
+  warning  it is accepted, but pods end or go on against the intention
+  notice   it has no effect
+
+For each Job in a file that you name, the worst case follows: how many pods its
+failures can cost, and how long it waits between them. What the Job does if its
+container main ends with exit code 42, restart page answers, or a run:
+  restart job --command main='sh -c "exit 42"' --backoff 1s --explain job.yaml`,
+		SuggestFor: []string{"lint", "validate", "judge", "explain"},
+		Annotations: map[string]string{exitCodes: `  0  nothing is wrong
+  1  an error was found; with --strict, a warning
+  2  used wrongly
+  3  output could not be written`},
 		Example: `  restart check job.yaml
   restart check --strict -o github manifests/
   helm template mychart | restart check --kubernetes 1.30 -`,
 		RunE: func(c *cobra.Command, files []string) error { return runCheck(c, flags, files) },
 	}
-	c.Flags().StringVarP(&flags.format, "output", "o", "text", "text, json, or github for annotations in GitHub Actions")
+	c.Flags().StringVarP(&flags.format, "output", "o", "text", "`format`: text, json, or github for annotations in GitHub Actions")
 	c.Flags().BoolVar(&flags.strict, "strict", false, "exit with 1 on warnings, too")
 	c.Flags().StringVar(&flags.Kubernetes, "kubernetes", "", "`version` of the cluster, from 1.25 to 1.38: say what it drops or refuses (default "+check.Newest+")")
-	c.SetHelpTemplate(c.HelpTemplate() + `
-Exit codes: 0 nothing is wrong, 1 an error was found, 2 used wrongly, 3 output could not be written.
-`)
 	return c
 }
 
@@ -252,30 +258,30 @@ func (t checkTotal) String() string {
 		what string
 	}{{t.Errors, "error"}, {t.Warnings, "warning"}, {t.Notices, "notice"}} {
 		if one.n > 0 {
-			found = append(found, plural(one.n, one.what))
+			found = append(found, human.Count(one.n, one.what))
 		}
 	}
-	text := fmt.Sprintf("%s judged in %s: ", plural(t.Objects, "object"), plural(t.Files, "file"))
+	text := fmt.Sprintf("%s judged in %s: ", human.Count(t.Objects, "object"), human.Count(t.Files, "file"))
 	switch {
 	case len(found) > 0:
 		text += strings.Join(found, ", ") + "."
 	case t.Objects > 0:
 		text += "nothing found."
 	default:
-		text = fmt.Sprintf("Nothing to judge in %s.", plural(t.Files, "file"))
+		text = fmt.Sprintf("Nothing to judge in %s.", human.Count(t.Files, "file"))
 	}
 	var passed []string
 	if t.Others > 0 {
-		passed = append(passed, plural(t.Others, "object")+" of other kinds")
+		passed = append(passed, human.Count(t.Others, "object")+" of other kinds")
 	}
 	if t.NoObjects > 0 {
-		passed = append(passed, plural(t.NoObjects, "document")+" without an object")
+		passed = append(passed, human.Count(t.NoObjects, "document")+" without an object")
 	}
 	if t.Templated > 0 {
-		passed = append(passed, plural(t.Templated, "template"))
+		passed = append(passed, human.Count(t.Templated, "template"))
 	}
 	if t.Encrypted > 0 {
-		passed = append(passed, plural(t.Encrypted, "encrypted document"))
+		passed = append(passed, human.Count(t.Encrypted, "encrypted document"))
 	}
 	if len(passed) > 0 {
 		text += " Passed over: " + strings.Join(passed, ", ") + "."
@@ -284,13 +290,6 @@ func (t checkTotal) String() string {
 		text += " Not judged: " + check.NotJudged + "."
 	}
 	return text
-}
-
-func plural(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // checkFormats are the values of --output.

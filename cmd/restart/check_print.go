@@ -6,8 +6,9 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode"
 
+	"github.com/restartkit/restart/cmd/internal/human"
+	"github.com/restartkit/restart/cmd/internal/screen"
 	"github.com/restartkit/restart/kube/check"
 )
 
@@ -15,13 +16,15 @@ import (
 // worst cases of Jobs in files that the user named.
 type textPrinter struct {
 	to    io.Writer
-	style style
+	style screen.Style
 }
 
-func newTextPrinter(w io.Writer) *textPrinter { return &textPrinter{to: w, style: styleOf(w)} }
+func newTextPrinter(w io.Writer) *textPrinter {
+	return &textPrinter{to: w, style: screen.StyleOf(fileOf(w))}
+}
 
 func (p *textPrinter) file(report *fileReport) {
-	name := escaped(report.Name)
+	name := human.Escape(report.Name)
 	if len(report.Findings) > 0 {
 		p.heading(name)
 		p.findings(report.Findings)
@@ -32,47 +35,53 @@ func (p *textPrinter) file(report *fileReport) {
 		if len(object.Findings) == 0 && !worst {
 			continue
 		}
-		p.heading(name + ": " + escaped(object.title))
+		p.heading(name + ": " + human.Escape(object.title))
 		p.findings(object.Findings)
 		if worst {
-			p.line("worst case", p.style.plain, escaped(object.WorstCase.Text))
+			p.line("worst case", "", human.Escape(object.WorstCase.Text))
 		}
 	}
 }
 
-func (p *textPrinter) heading(text string) { fmt.Fprintln(p.to, p.style.bold(text)) }
+func (p *textPrinter) heading(text string) { fmt.Fprintln(p.to, p.style.Paint(screen.Bold, text)) }
 
 func (p *textPrinter) findings(findings []check.Finding) {
 	const most = 100 // more than anybody corrects at once
 	for i, finding := range findings {
 		if i == most {
-			p.line("", p.style.plain, fmt.Sprintf("and %d more", len(findings)-most))
+			p.line("", "", fmt.Sprintf("and %d more", len(findings)-most))
 			return
 		}
-		p.line(string(finding.Severity), p.style.of(finding.Severity), escaped(finding.String()))
+		p.line(string(finding.Severity), severityColours[finding.Severity], human.Escape(finding.String()))
 	}
 }
 
+var severityColours = map[check.Severity]screen.Colour{
+	check.Error:   screen.Bold + ";" + screen.Red,
+	check.Warning: screen.Bold + ";" + screen.Yellow,
+	check.Notice:  screen.Bold + ";" + screen.Cyan,
+}
+
 // line prints a label and a text, which is wrapped on a terminal.
-func (p *textPrinter) line(label string, paint func(string) string, text string) {
+func (p *textPrinter) line(label string, colour screen.Colour, text string) {
 	if label != "" {
 		label += ": "
 	}
-	lines := p.style.wrap(label+text, 4)
+	lines := p.style.Wrap(label+text, 4)
 	for i, line := range lines {
 		indent := "  "
 		if i > 0 {
 			indent = "    "
 		}
 		if i == 0 && label != "" {
-			line = paint(strings.TrimSuffix(label, " ")) + strings.TrimPrefix(line, strings.TrimSuffix(label, " "))
+			line = p.style.Paint(colour, strings.TrimSuffix(label, " ")) + strings.TrimPrefix(line, strings.TrimSuffix(label, " "))
 		}
 		fmt.Fprintln(p.to, indent+line)
 	}
 }
 
 func (p *textPrinter) end(total checkTotal) {
-	for _, line := range p.style.wrap(total.String(), 0) {
+	for _, line := range p.style.Wrap(total.String(), 0) {
 		fmt.Fprintln(p.to, line)
 	}
 }
@@ -150,22 +159,3 @@ func quoted(text string) string {
 	}
 	return strconv.Quote(text)
 }
-
-// escaped returns a text with its control characters written out, since a file may have
-// some that a terminal obeys.
-func escaped(text string) string {
-	if strings.IndexFunc(text, isControl) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for _, c := range text {
-		if isControl(c) {
-			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(c), "'"))
-		} else {
-			b.WriteRune(c)
-		}
-	}
-	return b.String()
-}
-
-func isControl(c rune) bool { return unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) }

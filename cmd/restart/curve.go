@@ -1,49 +1,49 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/restartkit/restart/cmd/internal/curve"
+	"github.com/restartkit/restart/cmd/internal/human"
+	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
 func curveCommand() *cobra.Command {
 	o := curveOptions{until: 30 * time.Minute, pods: 110, requests: 5}
 	c := &cobra.Command{
-		Use:   "curve [PRESET…]",
+		Use:   "curve [flags] [[NAME=]CURVE[,OPTION=VALUE]…]…",
 		Short: "Show the delays of a curve, as a table or a picture",
-		Long: `curve counts the restarts of a pod under delay curves, and the API requests that a
-kubelet makes for a node full of such pods, before you roll a curve out. Without
-arguments it compares the three curves of KEP-4603 (Tune CrashLoopBackOff). The
-table shows restarts by window of time, and how many more they are than under
-the first curve. A window includes restarts at its end.
+		Long: `curve counts the restarts of a pod under delay curves by window of time, and the
+API requests that a kubelet makes for a node full of such pods. Without arguments
+it compares the three curves of KEP-4603 (Tune CrashLoopBackOff).
 
-An argument is [NAME=]CURVE[,OPTION=VALUE]… CURVE is a preset or INITIAL/MAX, such
-as 1s/60s. Options:
+A CURVE is a preset or INITIAL/MAX, such as 1s/60s. NAME= may stand before it,
+and options behind it:
   max=60s     an operator's maximum; also caps the first delay
   factor=1.5  growth per failure, 1 or at least 1.01 (default 2)
   free=1      restarts without a delay before the curve begins
   reset=10m   a run longer than this starts the curve over
   run=10s     length of each run of the pod (default: that of --run)
 
-Presets, with their sources:
+Presets:
 ` + presetHelp() + `
 docker, systemd and flink work without a kubelet, so their restarts make no API
-requests.
-
-Restarts are counted at the end of their delays. A kubelet with the default
-syncFrequency of 1m is late by up to half the delay, at most 30s, and a second.
-
-Exit codes: 0 fine, 2 an argument or a flag is wrong, 3 the table or the picture
-cannot be written.`,
+requests. A window includes restarts at its end. Restarts are counted at the end
+of their delays; a kubelet with the default syncFrequency of 1m is late by up to
+half the delay, at most 30s, and a second.`,
+		SuggestFor: []string{"delays", "backoff", "crashcurve"},
+		Annotations: map[string]string{exitCodes: `  0  fine
+  2  an argument or a flag is wrong
+  3  the table or the picture could not be written`},
 		Example: `  restart curve
   restart curve kubelet docker systemd -o systems.svg
   restart curve kubelet mine=1s/30s,free=1 --run 10s --until 15m
@@ -53,43 +53,35 @@ cannot be written.`,
 			return o.show(args, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) && slices.Contains([]string{"preset", "initial", "max", "factor"}, unknown.GetSpecifiedName()) {
+			return fmt.Errorf("%w: a curve is an argument, as in restart curve kubelet 1s/60s,factor=3", err)
+		}
+		return flagError(c, err)
+	})
 	flags := c.Flags()
-	flags.StringVarP(&o.file, "output", "o", "", "also draw a picture, a `FILE` that ends in .svg or .png")
-	flags.DurationVar(&o.run, "run", 0, "length of each run of the pod")
-	flags.DurationVar(&o.until, "until", o.until, "time to cover, from the first start on")
-	flags.IntVar(&o.pods, "pods", o.pods, "number of such pods on the node")
-	flags.IntVar(&o.requests, "requests", o.requests, "API requests of the kubelet for each restart")
+	flags.StringVarP(&o.file, "output", "o", "", "also draw a picture, a `FILE` that ends in .svg")
+	flags.DurationVar(&o.run, "run", 0, "`time` that each run of the pod lasts")
+	flags.DurationVar(&o.until, "until", o.until, "`time` to cover, from the first start on")
+	flags.IntVar(&o.pods, "pods", o.pods, "`number` of such pods on the node")
+	flags.IntVar(&o.requests, "requests", o.requests, "`number` of API requests of the kubelet for each restart")
 	return c
 }
 
 // presetHelp describes the presets.
 func presetHelp() string {
 	var b strings.Builder
-	for _, s := range curve.Systems() {
-		if s.Refused == "" {
-			fmt.Fprintf(&b, "  %-15s  %s\n%19s(%s)\n", s.Curve.Name, s.Text, "", s.Source)
-		}
-	}
-	b.WriteString("\nNot expressed exactly, and so refused:\n")
+	var refused []string
 	for _, s := range curve.Systems() {
 		if s.Refused != "" {
-			fmt.Fprintf(&b, "  %-15s  %s\n%19s(%s)\n", s.Curve.Name, strings.ReplaceAll(wrap(s.Refused, 61), "\n", "\n"+strings.Repeat(" ", 19)), "", s.Source)
+			refused = append(refused, s.Curve.Name)
+			continue
 		}
+		fmt.Fprintf(&b, "  %-15s  %s\n%19s(%s)\n", s.Curve.Name, s.Text, "", s.Source)
 	}
+	fmt.Fprintf(&b, "%s cannot be expressed exactly; name one to read why.\n", strings.Join(refused, ", "))
 	return b.String()
-}
-
-// wrap breaks text into lines of at most width bytes, at spaces.
-func wrap(text string, width int) string {
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && len(line)+1+len(word) > width {
-			lines, line = append(lines, line), ""
-		}
-		line = strings.TrimPrefix(line+" "+word, " ")
-	}
-	return strings.Join(append(lines, line), "\n")
 }
 
 // curveOptions holds the flags.
@@ -101,14 +93,16 @@ type curveOptions struct {
 
 // show prints the table and writes the picture.
 func (o *curveOptions) show(args []string, stdout, stderr io.Writer) error {
-	ending := strings.ToLower(filepath.Ext(o.file))
+	if o.file != "" {
+		if err := checkPicture("output", o.file, ".svg"); err != nil {
+			return err
+		}
+	}
 	switch {
-	case o.file != "" && ending != ".svg" && ending != ".png":
-		return usageError("-o %s: must end in .svg or .png", o.file)
 	case o.run < 0 || o.run > curve.Longest:
-		return usageError("--run %v: must be in 0s..%s", o.run, curve.Duration(curve.Longest))
+		return usageError("--run %v: must be in 0s..%s", o.run, human.Duration(curve.Longest))
 	case o.until < time.Second || o.until > curve.Longest:
-		return usageError("--until %v: must be in 1s..%s", o.until, curve.Duration(curve.Longest))
+		return usageError("--until %v: must be in 1s..%s", o.until, human.Duration(curve.Longest))
 	case o.pods < 1 || o.pods > 1_000_000:
 		return usageError("--pods %d: must be in 1..1000000", o.pods)
 	case o.requests < 0 || o.requests > 1_000_000:
@@ -122,18 +116,11 @@ func (o *curveOptions) show(args []string, stdout, stderr io.Writer) error {
 		return nil // the program's output keeps the error
 	}
 	p := curve.Picture{Title: curvesTitle(curves), Curves: curves, End: o.until, Width: 720, Height: 400}
-	draw := p.SVG
-	if ending == ".png" {
-		draw = p.PNG
-	}
-	picture, err := draw()
-	if err == nil {
-		err = os.WriteFile(o.file, picture, 0o644)
-	}
+	path, err := picture.Write(o.file, p.SVG())
 	if err != nil {
 		return &exitError{code: exitUnwritten, err: err}
 	}
-	fmt.Fprintf(stderr, "restart curve: wrote %s\n", o.file)
+	fmt.Fprintf(stderr, "restart curve: wrote %s\n", human.Escape(path))
 	return nil
 }
 
@@ -169,7 +156,7 @@ func curvesTitle(curves []curve.Curve) string {
 	case slices.ContainsFunc(curves, func(c curve.Curve) bool { return c.Run != run }):
 		return "Restarts of one pod"
 	case run > 0:
-		return "Restarts of one pod that runs for " + curve.Duration(run) + " each time"
+		return "Restarts of one pod that runs for " + human.Duration(run) + " each time"
 	}
 	return "Restarts of one pod that crashes as soon as it starts"
 }
@@ -190,11 +177,11 @@ func (o *curveOptions) table(curves []curve.Curve) string {
 			n, first := count(c), count(curves[0])
 			switch {
 			case c.Name == curves[0].Name:
-				return curve.Number(n)
+				return human.Number(n)
 			case n < first:
-				return fmt.Sprintf("%s (-%s)", curve.Number(n), curve.Number(first-n))
+				return fmt.Sprintf("%s (-%s)", human.Number(n), human.Number(first-n))
 			}
-			return fmt.Sprintf("%s (+%s)", curve.Number(n), curve.Number(n-first))
+			return fmt.Sprintf("%s (+%s)", human.Number(n), human.Number(n-first))
 		})
 	}
 	excess := ""
@@ -205,13 +192,13 @@ func (o *curveOptions) table(curves []curve.Curve) string {
 	row("", func(c curve.Curve) string { return c.Name })
 	row("delays", curve.Curve.Describe)
 	if slices.ContainsFunc(curves, func(c curve.Curve) bool { return c.Run > 0 }) {
-		row("runs of", func(c curve.Curve) string { return curve.Duration(c.Run) })
+		row("runs of", func(c curve.Curve) string { return human.Duration(c.Run) })
 	}
 	t.Flush()
 
 	fmt.Fprintf(&b, "\nRestarts of one pod%s\n", excess)
 	window := func(from, to time.Duration) {
-		counts(curve.Duration(max(from, 0))+" to "+curve.Duration(to), func(c curve.Curve) float64 { return float64(c.Restarts(from, to)) })
+		counts(human.Duration(max(from, 0))+" to "+human.Duration(to), func(c curve.Curve) float64 { return float64(c.Restarts(from, to)) })
 	}
 	from := time.Duration(-1) // the first window includes its start
 	for _, to := range curveWindows(o.until) {
@@ -225,7 +212,7 @@ func (o *curveOptions) table(curves []curve.Curve) string {
 		if c.GivenUp() {
 			return "never: it has given up"
 		}
-		return "every " + curve.Duration(c.Steady())
+		return "every " + human.Duration(c.Steady())
 	})
 	t.Flush()
 

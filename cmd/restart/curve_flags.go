@@ -1,11 +1,14 @@
 package main
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/curve"
 	"github.com/restartkit/restart/internal/spelling"
 )
 
@@ -16,28 +19,30 @@ type curveFlags struct {
 	factor       float64
 }
 
-// curvePresets are the values of --preset.
-var curvePresets = []struct {
-	name   string
-	policy backoff.Policy
-}{
-	{"kubelet", backoff.CrashLoop()},
-	{"kubelet-reduced", backoff.ReducedCrashLoop()},
-	{"job", backoff.JobPod()},
-}
-
 func (f *curveFlags) add(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&f.preset, "preset", "", "`curve` to begin with: kubelet (10s to 5m), kubelet-reduced (1s to 1m) or job (10s to 10m)")
+	flags.StringVar(&f.preset, "preset", "", "`curve` of a system to begin with, such as kubelet (10s to 5m), kubelet-reduced (1s to 1m) or job (10s to 10m)")
 	flags.DurationVar(&f.initial, "initial", 0, "first `delay`")
 	flags.DurationVar(&f.max, "max", 0, "longest `delay`; lowers the first one, too")
 	flags.Float64Var(&f.factor, "factor", 0, "`growth` of the delay with each failure in a row (default 2)")
 	_ = c.RegisterFlagCompletionFunc("preset", cobra.FixedCompletions(presetNames(), cobra.ShellCompDirectiveNoFileComp))
 }
 
+// presets are the values of --preset: the systems of restart curve whose delays a policy
+// expresses, without a limit of starts.
+func presets() []curve.Curve {
+	var all []curve.Curve
+	for _, s := range curve.Systems() {
+		if s.Refused == "" && s.Curve.Limit.Starts == 0 {
+			all = append(all, s.Curve)
+		}
+	}
+	return all
+}
+
 func presetNames() (names []string) {
-	for _, p := range curvePresets {
-		names = append(names, p.name)
+	for _, p := range presets() {
+		names = append(names, p.Name)
 	}
 	return names
 }
@@ -46,19 +51,16 @@ func presetNames() (names []string) {
 func (f *curveFlags) policy(c *cobra.Command, otherwise backoff.Policy) (backoff.Policy, error) {
 	p := otherwise
 	if c.Flags().Changed("preset") {
-		found := false
-		for _, one := range curvePresets {
-			if one.name == f.preset {
-				p, found = one.policy, true
-			}
-		}
-		if !found {
+		all := presets()
+		i := slices.IndexFunc(all, func(c curve.Curve) bool { return c.Name == f.preset })
+		if i < 0 {
 			hint := ""
 			if meant := spelling.Nearest(f.preset, presetNames()); meant != "" {
 				hint = ": did you mean " + meant + "?"
 			}
-			return p, usageError("--preset %s: must be kubelet, kubelet-reduced or job%s", quoted(f.preset), hint)
+			return p, usageError("--preset %s: must be %s%s", quoted(f.preset), strings.Join(presetNames(), ", "), hint)
 		}
+		p = all[i].Policy
 	}
 	if c.Flags().Changed("initial") {
 		if f.initial <= 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/cmd/internal/jobrun"
-	"github.com/restartkit/restart/cmd/internal/process"
 	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
@@ -33,19 +33,24 @@ func jobCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "job [flags] FILE",
 		Short: "Run a Job here, with processes for pods",
-		Long: `job runs the Job of a manifest on this machine, with a process for each container. It
-retries, waits and gives up as Kubernetes does: restart policies and rules, backoff limits,
-deadlines, pod failure and success policies, indexes, init containers and sidecars. Images,
-volumes, probes and resources are ignored, so a container needs a command. FILE is YAML or
-JSON, or - for standard input; of a CronJob, one of its Jobs runs, at once.
+		Long: `job runs the Job of a manifest on this machine, with a process for each
+container. It retries, waits and gives up as Kubernetes does. Images, volumes,
+probes and resources are ignored, so a container needs a command. FILE is YAML
+or JSON, or - for standard input; of a CronJob, one of its Jobs runs at once.
 
-Processes see the environment of restart, overridden by their container's. What happens and
-what they print goes to standard error, and the Job's status, at the end, to standard output.
-The first Ctrl-C (SIGINT, SIGTERM or SIGHUP) suspends the Job and gives its pods their grace
-period; the second one kills them. With --state, the same command goes on with the Job, even
-if restart was killed.`,
+Processes see the environment of restart. What happens and what they print goes
+to standard error, and at the end the Job's status to standard output. The first
+Ctrl-C (SIGINT, SIGTERM or SIGHUP) suspends the Job and gives its pods their
+grace period; the second one kills them.`,
+		SuggestFor: []string{"runjob", "simulate"},
+		Annotations: map[string]string{exitCodes: `    0  the Job is Complete
+    1  it has Failed, or its manifest suspends it
+    2  a flag, the manifest or the state is wrong; nothing was started
+    3  the output, the state, the events or the picture could not be written
+  130  interrupted`},
 		Example: `  restart job job.yaml
   restart job --set backoffLimit=3 --backoff 1s --explain job.yaml
+  restart job --command main='sh -c "exit 42"' --backoff 1s --explain job.yaml
   restart job --command train='python train.py' --env-file secrets.env job.yaml
   restart job --state job.state --timeline run.html job.yaml
   kubectl get job NAME -o yaml | restart job -`,
@@ -55,24 +60,22 @@ if restart was killed.`,
 	f := c.Flags()
 	f.SortFlags = false
 	f.StringVar(&flags.job, "job", "", "`name` of the Job or CronJob to run, if the file has several")
-	f.StringArrayVar(&flags.set, "set", nil, "`field=value` of the Job's spec in place of the file's, such as\nmaxFailedIndexes=5; repeatable")
-	f.StringArrayVar(&flags.commands, "command", nil, "`container=program` and its arguments, for a container whose command is in\nits image; words with spaces as in main=[sh, -c, \"exit 3\"]; repeatable")
-	f.StringArrayVar(&flags.envFiles, "env-file", nil, "`file` of NAME=VALUE lines, in place of all Secrets and ConfigMaps: a\nvariable takes the line with its own name, or with the key; repeatable")
-	f.StringVar(&flags.validate, "validate", "strict", "`level` of validation for unknown and duplicate fields, as with kubectl:\nstrict, warn or ignore")
+	f.StringArrayVar(&flags.set, "set", nil, "`field=value` of the Job's spec in place of the file's, such as maxFailedIndexes=5; repeatable")
+	f.StringArrayVar(&flags.commands, "command", nil, "`container=program` and its arguments, for a container whose command is in its image, such as main='sh -c \"exit 3\"'; repeatable")
+	f.StringArrayVar(&flags.envFiles, "env-file", nil, "`file` of NAME=VALUE lines, in place of all Secrets and ConfigMaps: a variable takes the line with its own name, or with the key; repeatable")
+	f.StringVar(&flags.validate, "validate", "strict", "`level` of validation for unknown and duplicate fields, as with kubectl: strict, warn or ignore")
 	f.BoolVar(&flags.resume, "resume", false, "run the Job although its manifest says suspend: true")
-	f.DurationVar(&flags.backoff, "backoff", 10*time.Second, "`delay` before a failed pod is replaced, or a container starts again in\nits pod; doubles with every further failure")
+	f.DurationVar(&flags.backoff, "backoff", 10*time.Second, "`delay` before a failed pod is replaced, or a container starts again in its pod; doubles with every further failure")
 	f.DurationVar(&flags.maxBackoff, "max-backoff", 10*time.Minute, "longest `delay`")
-	f.StringVar(&flags.state, "state", "", "`file` for the state of the run, from which the same command goes on")
 	f.BoolVar(&flags.explain, "explain", false, "say for each failed pod which rule matched, and why the others did not")
 	f.BoolVar(&flags.colours, "colours", false, "keep the colours of what processes print")
-	f.StringVar(&flags.events, "events", "", "`file` for events, one JSON object per line; a run that goes on with\n--state appends to it. Fields: time, event (began, resumed, created,\nstarted, restarted, succeeded, failed, deleted, terminated, indexFailed,\ncondition, ended), job, pod, uid, index, attempt, container, exitCode,\nsignal, condition, status, reason, message, rule, action, counted, wait,\nwhy")
 	f.StringVar(&flags.timeline, "timeline", "", "`file` for a picture of the run, .svg or .html, drawn at its end")
+	f.StringVar(&flags.events, "events", "", "`file` for events, one JSON object per line; restart job timeline draws it")
+	f.StringVar(&flags.state, "state", "", "`file` for the state of the run, from which the same command goes on, even if restart was killed")
+	group(f, "Flags for the Job", "job", "set", "command", "env-file", "validate", "resume")
+	group(f, "Flags for delays", "backoff", "max-backoff")
+	group(f, "Flags for output and state", "explain", "colours", "timeline", "events", "state")
 	c.AddCommand(timelineCommand())
-	c.SetHelpTemplate(c.HelpTemplate() + `
-Exit codes: 0 the Job is Complete; 1 it has Failed, or is suspended by its manifest; 2 a flag, the
-manifest or the state is wrong, and nothing was started; 3 the output, the state, the events or
-the picture could not be written; 130 interrupted.
-`)
 	return c
 }
 
@@ -97,7 +100,7 @@ func (f *jobFlags) check(c *cobra.Command, args []string) error {
 		}
 	}
 	if f.timeline != "" {
-		if err := checkPicture("timeline", f.timeline); err != nil {
+		if err := checkPicture("timeline", f.timeline, ".svg", ".html"); err != nil {
 			return err
 		}
 	}
@@ -144,7 +147,7 @@ func (f *jobFlags) run(c *cobra.Command, args []string) error {
 	case errors.As(err, &errs):
 		return m.mistakes(m.located(errs))
 	case err != nil:
-		return usageError("%s: %w", process.Escape(m.name), err)
+		return usageError("%s: %w", human.Escape(m.name), err)
 	}
 	defer run.Close()
 	if _, finished := run.Job().Status.Finished(); finished {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/restartkit/restart/cmd/internal/process"
+	"github.com/restartkit/restart/cmd/internal/human"
 )
 
 // readEnvFiles returns the lines of the files of --env-file, of which later ones win. It
@@ -25,7 +25,7 @@ func readEnvFiles(names []string) (map[string]string, error) {
 		}
 		lines, err := parseEnvFile(string(text))
 		if err != nil {
-			return nil, usageError("--env-file %s: %s", process.Escape(name), process.Escape(err.Error()))
+			return nil, usageError("--env-file %s: %s", human.Escape(name), human.Escape(err.Error()))
 		}
 		maps.Copy(values, lines)
 	}

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/cmd/internal/jobrun"
-	"github.com/restartkit/restart/cmd/internal/process"
 	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/kube/check"
 	"github.com/restartkit/restart/kube/check/document"
@@ -46,7 +46,7 @@ type manifest struct {
 func (f *manifestFlags) read(name string, stdin io.Reader) (*manifest, error) {
 	level, ok := map[string]string{"strict": "strict", "true": "strict", "warn": "warn", "ignore": "ignore", "false": "ignore"}[strings.ToLower(f.validate)]
 	if !ok {
-		return nil, usageError("--validate %s: must be strict, warn or ignore", process.Escape(f.validate))
+		return nil, usageError("--validate %s: must be strict, warn or ignore", human.Escape(f.validate))
 	}
 	m := &manifest{name: name}
 	var err error
@@ -95,7 +95,7 @@ func (f *manifestFlags) choose(m *manifest, file *check.File) (*check.Object, er
 		found = plain
 	}
 	refused := func(format string, args ...any) (*check.Object, error) {
-		return nil, usageError("%s: %s", process.Escape(m.name), process.Escape(fmt.Sprintf(format, args...)))
+		return nil, usageError("%s: %s", human.Escape(m.name), human.Escape(fmt.Sprintf(format, args...)))
 	}
 	switch {
 	case len(found) == 1:
@@ -144,7 +144,7 @@ func (f *manifestFlags) override(m *manifest) error {
 	for _, text := range f.set {
 		path, value, ok := strings.Cut(text, "=")
 		if !ok || path == "" {
-			return usageError("--set %s: must be field=value", process.Escape(text))
+			return usageError("--set %s: must be field=value", human.Escape(text))
 		}
 		if !strings.HasPrefix(path, "spec.") {
 			path = "spec." + path
@@ -154,23 +154,23 @@ func (f *manifestFlags) override(m *manifest) error {
 			err = o.Set(o.JobPath(path), node)
 		}
 		if err != nil {
-			return usageError("--set %s", process.Escape(fmt.Sprintf("%s: %v", path, err)))
+			return usageError("--set %s", human.Escape(fmt.Sprintf("%s: %v", path, err)))
 		}
 		m.overridden = append(m.overridden, o.JobPath(path))
 	}
 	for _, text := range f.commands {
 		name, command, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return usageError("--command %s: must be container=program", process.Escape(text))
+			return usageError("--command %s: must be container=program", human.Escape(text))
 		}
 		if err := m.setCommand(name, command); err != nil {
-			return usageError("--command %s", process.Escape(fmt.Sprintf("%s: %v", name, err)))
+			return usageError("--command %s", human.Escape(fmt.Sprintf("%s: %v", name, err)))
 		}
 	}
 	return nil
 }
 
-// setCommand gives a container a command: words with spaces between them, or a list.
+// setCommand gives a container a command: words as in a shell, or a list.
 func (m *manifest) setCommand(container, command string) error {
 	job := m.object.Job()
 	if job == nil {
@@ -178,11 +178,15 @@ func (m *manifest) setCommand(container, command string) error {
 	}
 	node, err := document.ParseValue(command)
 	if err != nil || node.List() == nil {
-		var words []*document.Node
-		for word := range strings.FieldsSeq(command) {
-			words = append(words, &document.Node{Value: word})
+		words, err := wordsOf(command)
+		if err != nil {
+			return err
 		}
-		node = &document.Node{Value: words}
+		var list []*document.Node
+		for _, word := range words {
+			list = append(list, &document.Node{Value: word})
+		}
+		node = &document.Node{Value: list}
 	}
 	if len(node.List()) == 0 {
 		return errors.New("must name a program")
@@ -204,6 +208,33 @@ func (m *manifest) setCommand(container, command string) error {
 		}
 	}
 	return fmt.Errorf("the Job has no such container; it has %s", strings.Join(names, ", "))
+}
+
+// wordsOf splits a command at spaces outside of quotes, which it removes.
+func wordsOf(command string) (words []string, err error) {
+	var word strings.Builder
+	begun, quote := false, rune(0)
+	for _, c := range command + " " {
+		switch {
+		case c == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(c)
+		case c == '"' || c == '\'':
+			begun, quote = true, c
+		case c != ' ':
+			begun = true
+			word.WriteRune(c)
+		case begun:
+			words = append(words, word.String())
+			word.Reset()
+			begun = false
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("must end with the %c that it begins with", quote)
+	}
+	return words, nil
 }
 
 // judge returns what is wrong with the Job, and keeps what else there is to say.
@@ -291,9 +322,9 @@ func (m *manifest) mistakes(wrong []check.Finding) error {
 			finding.Line = 0
 			line = "--set " + finding.String()
 		}
-		text.WriteString("\n  " + process.Escape(line))
+		text.WriteString("\n  " + human.Escape(line))
 	}
-	return usageError("%s: nothing was started:%s", process.Escape(m.name), text.String())
+	return usageError("%s: nothing was started:%s", human.Escape(m.name), text.String())
 }
 
 // adopt takes the Job out of the file: with a namespace and a name, and without what

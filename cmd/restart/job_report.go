@@ -16,6 +16,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"sigs.k8s.io/yaml"
 
+	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/cmd/internal/jobrun"
 	"github.com/restartkit/restart/cmd/internal/process"
 	"github.com/restartkit/restart/cmd/internal/screen"
@@ -86,7 +87,7 @@ func (r *jobReport) event(pod, format string, args ...any) {
 	if pod != "" {
 		about = "pod " + pod
 	}
-	text := process.Escape(about + ": " + fmt.Sprintf(format, args...))
+	text := human.Escape(about + ": " + fmt.Sprintf(format, args...))
 	r.screen.Say(fmt.Sprintf("%8.3fs  %s", time.Since(r.begun).Seconds(), text))
 }
 
@@ -133,7 +134,7 @@ func (r *jobReport) Restarting(e jobrun.Restart) {
 	if e.All {
 		what = "all containers restart"
 	}
-	text := fmt.Sprintf("%s; %s in %v", exitText(e.Container, e.ExitCode, e.Signal), what, e.Wait.Round(time.Millisecond))
+	text := fmt.Sprintf("%s; %s in %s", exitText(e.Container, e.ExitCode, e.Signal), what, human.Wait(e.Wait))
 	if r.spec.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure {
 		text += fmt.Sprintf(": failure %d, limit %d", failures, *r.spec.BackoffLimit)
 	}
@@ -185,14 +186,14 @@ func (r *jobReport) ended(e jobrun.Ending, spec *batch.JobSpec) {
 	}
 	next := ""
 	if e.Wait > 0 && !spec.Suspend {
-		next = "; replaced in " + screen.Wait(e.Wait)
+		next = "; replaced in " + human.Wait(e.Wait)
 	}
 	r.event(p.Name, "failed: %s; %s%s", endText(&p.Status), verdict(d, spec, r.counted), next)
 	if !r.explain {
 		return
 	}
 	for _, step := range jobpolicy.Explain(spec.PodFailurePolicy, &p.Pod) {
-		r.screen.Say("           " + process.Escape(step.String()))
+		r.screen.Say("           " + human.Escape(step.String()))
 	}
 }
 
@@ -228,7 +229,7 @@ func lastLine(p *jobrun.Pod) string {
 	}
 	switch {
 	case killed && p.GraceOver():
-		return fmt.Sprintf("ended: %s, after the grace period of %v", endText(s), p.Grace())
+		return fmt.Sprintf("ended: %s, after the grace period of %s", endText(s), human.Duration(p.Grace()))
 	case s.Phase == batch.PodSucceeded:
 		return "ended: succeeded"
 	}
@@ -347,14 +348,14 @@ func writeStatus(w io.Writer, job *batch.Job) error {
 	if err != nil {
 		return err
 	}
-	decision, colour := "# not finished", "33"
+	decision, colour := "# not finished", screen.Yellow
 	if c, ok := job.Status.Finished(); ok {
-		decision, colour = "# "+process.Escape(describe(c)), "31"
+		decision, colour = "# "+human.Escape(describe(c)), screen.Red
 		if c.Type == batch.JobComplete {
-			colour = "32"
+			colour = screen.Green
 		}
 	}
-	_, err = fmt.Fprintf(w, "%s%s\n", text, styleOf(w).paint(colour, decision))
+	_, err = fmt.Fprintf(w, "%s%s\n", text, screen.StyleOf(fileOf(w)).Paint(colour, decision))
 	return err
 }
 

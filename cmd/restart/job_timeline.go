@@ -16,31 +16,44 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/cmd/internal/jobrun"
-	"github.com/restartkit/restart/cmd/internal/process"
+	"github.com/restartkit/restart/cmd/internal/picture"
 	"github.com/restartkit/restart/cmd/internal/timeline"
-	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 func timelineCommand() *cobra.Command {
 	var out string
 	c := &cobra.Command{
-		Use:   "timeline EVENTS -o FILE",
-		Short: "Draw a run from its file of --events",
-		Long: `timeline draws a run from its file of --events, even if the run still goes on or was cut
-off. Each index is a row, and each attempt a bar. Above 200 indexes, failed indexes and
-those with the most attempts come first, up to 120 of them with a row each; the others form
-groups.`,
+		Use:                   "timeline EVENTS -o FILE",
+		DisableFlagsInUseLine: true,
+		Short:                 "Draw a run from its file of --events",
+		Long: `timeline draws a run from its file of --events, even if the run still goes on or
+was cut off. Each index is a row, and each attempt a bar. Above 200 indexes, those
+that failed or have the most attempts come first, up to 120 of them with a row
+each; the others form groups.
+
+EVENTS has one JSON object per line, whose "event" is began, resumed or ended (the
+run), created, started, succeeded, failed, deleted or terminated (a pod),
+restarted (a container in its pod), indexFailed, or condition (of the Job). Its
+other fields are left out where they do not apply:
+  time                             RFC 3339
+  job, pod, uid, index, attempt    what it is about; attempt counts from 1
+  container, exitCode, signal      the one that the failure policy looked at
+  condition, status, reason, message
+  rule, action, counted            of the pod failure policy; rules from 0
+  wait, why                        the delay before what follows, such as 1m30s
+After a SIGKILL the last lines may appear twice, with equal uid and event.`,
+		Annotations: map[string]string{exitCodes: `  0  fine
+  2  a flag or the file of events is wrong
+  3  the picture could not be written`},
 		Example: `  restart job timeline run.events -o run.svg`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return drawEvents(args, out, c.ErrOrStderr())
 		},
 	}
 	c.Flags().StringVarP(&out, "output", "o", "", "`file` to draw: .svg, or .html, which zooms and shows more")
-	c.SetHelpTemplate(c.HelpTemplate() + `
-Exit codes: 0 fine, 2 a flag or the file of events is wrong, 3 the picture could not be written.
-`)
 	return c
 }
 
@@ -52,17 +65,17 @@ func drawEvents(args []string, out string, stderr io.Writer) error {
 	case out == "":
 		return usageError("-o is needed: a file that ends in .svg or .html")
 	case samePath(args[0], out):
-		return usageError("-o: %s is the file of events", process.Escape(out))
+		return usageError("-o: %s is the file of events", human.Escape(out))
 	}
-	if err := checkPicture("output", out); err != nil {
+	if err := checkPicture("output", out, ".svg", ".html"); err != nil {
 		return err
 	}
 	events, torn, err := readEvents(args[0])
 	switch {
 	case err != nil:
-		return usageError("%s", process.Escape(err.Error()))
+		return usageError("%s", human.Escape(err.Error()))
 	case len(events) == 0:
-		return usageError("%s: no events", process.Escape(args[0]))
+		return usageError("%s: no events", human.Escape(args[0]))
 	case torn:
 		fmt.Fprintln(stderr, "the last line is incomplete and left out")
 	}
@@ -70,7 +83,7 @@ func drawEvents(args []string, out string, stderr io.Writer) error {
 	if err != nil {
 		return &exitError{code: exitUnwritten, err: err}
 	}
-	fmt.Fprintf(stderr, "wrote %s\n", process.Escape(path))
+	fmt.Fprintf(stderr, "wrote %s\n", human.Escape(path))
 	return nil
 }
 
@@ -86,11 +99,11 @@ func readEvents(path string) (events []timeline.Event, torn bool, err error) {
 	return events, torn, nil
 }
 
-// checkPicture returns an error if the picture of a flag cannot be written to path, as
-// far as this can be known in advance.
-func checkPicture(flag, path string) error {
-	if _, err := picture.Ending(path, ".svg", ".html"); err != nil {
-		return usageError("--%s %s: %w", flag, process.Escape(path), err)
+// checkPicture returns an error if the picture of a flag cannot be written to path, with
+// one of these endings, as far as this can be known in advance.
+func checkPicture(flag, path string, endings ...string) error {
+	if _, err := picture.Ending(path, endings...); err != nil {
+		return usageError("--%s %s: %w", flag, human.Escape(path), err)
 	}
 	if err := writable(path); err != nil {
 		return usageError("--%s: %w", flag, err)
@@ -164,7 +177,7 @@ func openRecorder(f *jobFlags, manifest, job string, resumed bool) (*recorder, e
 		return r, nil
 	}
 	if info, err := os.Stat(f.events); err == nil && !info.Mode().IsRegular() {
-		return nil, usageError("--events: %s is not a regular file; its reader could hold up the run", process.Escape(f.events))
+		return nil, usageError("--events: %s is not a regular file; its reader could hold up the run", human.Escape(f.events))
 	}
 	if err := f.checkEvents(manifest); err != nil {
 		return nil, err
@@ -189,7 +202,7 @@ func openRecorder(f *jobFlags, manifest, job string, resumed bool) (*recorder, e
 
 // checkEvents returns an error if the run uses the file of --events for something else.
 func (f *jobFlags) checkEvents(manifest string) error {
-	events := process.Escape(f.events)
+	events := human.Escape(f.events)
 	if manifest != "-" && samePath(f.events, manifest) {
 		return usageError("--events: %s is the manifest", events)
 	}

@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -49,6 +51,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		}
 		return exit.code
 	case !started:
+		if found, rest, unknown := root.Find(args); unknown != nil && found == root {
+			i := slices.IndexFunc(rest, func(word string) bool { return !strings.HasPrefix(word, "-") })
+			err = unknownVerb(root, rest[max(i, 0)])
+		}
 		fmt.Fprintf(stderr, "%s: %v\nSee %s -h.\n", verb.CommandPath(), err, verb.CommandPath())
 		return exitUsage
 	default:
@@ -67,16 +73,22 @@ func rootCommand() *cobra.Command {
 		Use:   "restart",
 		Short: "What happens when something fails",
 		Long: `restart answers what happens when something fails: will it start again, how soon,
-and how often? It decides as Kubernetes does.
+and how often? It decides as Kubernetes does, and needs no cluster.
 
 Try first, with any Job, CronJob, Pod or Deployment:
   restart check manifest.yaml`,
+		Annotations: map[string]string{exitCodes: `  0  fine
+  1  the thing itself failed, such as a manifest or a Job
+  2  a flag, an argument or a file that says what to do is wrong
+  3  output could not be written
+restart retry passes on those of its command.`},
 		Version:       version(),
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.SuggestionsMinimumDistance = 2
+	root.SetHelpFunc(help)
+	cobra.EnableCommandSorting = false
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		checkCommand(),
@@ -149,4 +161,12 @@ func (o *output) Write(p []byte) (int, error) {
 	n, err := o.to.Write(p)
 	o.err = err
 	return n, err
+}
+
+// fileOf returns the file behind an output of this program, or w.
+func fileOf(w io.Writer) io.Writer {
+	if out, ok := w.(*output); ok {
+		return out.to
+	}
+	return w
 }

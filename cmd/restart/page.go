@@ -25,15 +25,17 @@ func pageCommand() *cobra.Command {
 		Use:   "page",
 		Short: "Serve the playground for a browser",
 		Long: `page serves a page on this machine, prints its address, and answers until it is
-interrupted. On the page you check manifests as with restart check, try failed pods on a
-Job, run the Job in virtual time step by step, and compare delay curves.
+interrupted. On the page you check manifests as with restart check, try failed
+pods on a Job, run the Job in virtual time step by step, and compare delay curves.
 
-Your input goes from the browser to this program and nowhere else. The page is served on
-a loopback address only, and requests of other sites are refused. If the usual port is
-taken, page takes a free one and says so.
-
-Exit codes: 0 interrupted, 1 the address cannot be used, 2 a flag is wrong, 3 the output
-cannot be written.`,
+Your input goes from the browser to this program and nowhere else. The page is
+served on a loopback address only, and requests of other sites are refused. If
+the usual port is taken, page takes a free one and says so.`,
+		SuggestFor: []string{"serve", "playground", "ui", "web"},
+		Annotations: map[string]string{exitCodes: `  0  interrupted
+  1  the address cannot be used
+  2  a flag is wrong
+  3  the output could not be written`},
 		Example: `  restart page --open
   restart page --addr 127.0.0.1:0`,
 		Args: cobra.NoArgs,

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/cmd/internal/process"
-	"github.com/restartkit/restart/cmd/internal/screen"
 	"github.com/restartkit/restart/indexset"
 )
 
@@ -36,15 +36,21 @@ func retryCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "retry [flags] -- COMMAND…",
 		Short: "Run a command until it succeeds",
-		Long: `retry runs a command until it exits with 0. After the first failure it waits for a
-second, after each further one twice as long, up to a minute. Without --attempts or
---for it goes on without end. Each wait, and why it ended, is printed to standard error.
+		Long: `retry runs a command until it exits with 0. After the first failure it waits for
+a second, after each further one twice as long, up to a minute. Without
+--attempts or --for it goes on without end. Each wait, and why retry ended, is
+printed to standard error.
 
-The command has the input, the output and the terminal of retry. Each attempt reads a
-file on standard input from where the first one began; what an attempt has read from a
-pipe or a terminal is gone. Signals are passed on to the command, and SIGINT, SIGTERM,
-SIGHUP and SIGQUIT end retry as soon as the command ends. A program that cannot be
-started is not tried again. What a command leaves running when it ends stays.`,
+The command has the input, the output and the terminal of retry. Each attempt
+reads a file on standard input from where the first one began; what an attempt
+has read from a pipe or a terminal is gone. Signals are passed on, and SIGINT,
+SIGTERM, SIGHUP and SIGQUIT end retry as soon as the command ends. A program
+that cannot be started is not tried again. What a command leaves running stays.`,
+		SuggestFor: []string{"repeat", "again", "until"},
+		Annotations: map[string]string{exitCodes: `      n  that of the last attempt; 128+n if signal n has ended it, 127 for a
+         program that was not found, 126 for one that cannot be started
+      2  also if retry was used wrongly
+  128+n  also if signal n came during a wait`},
 		Example: `  restart retry -- curl -fsS https://example.com/health
   restart retry --attempts 5 --final 2,64-78 -- ./deploy.sh
   restart retry --for 2m --initial 200ms --max 5s -- psql -c 'select 1'`,
@@ -53,17 +59,15 @@ started is not tried again. What a command leaves running when it ends stays.`,
 	}
 	c.SetFlagErrorFunc(commandFlagError)
 	f := c.Flags()
+	f.SortFlags = false
 	f.IntVar(&flags.attempts, "attempts", 0, "most `times` to run the command (default no limit)")
 	f.DurationVar(&flags.limit, "for", 0, "`time` for all attempts and waits; an attempt that still runs is ended (default no limit)")
 	f.DurationVar(&flags.timeout, "timeout", 0, "`time` for each attempt (default no limit)")
-	flags.curve.add(c)
-	f.StringVar(&flags.final, "final", "", "exit `codes` that end retry, such as 2,64-78")
+	f.StringVar(&flags.final, "final", "", "exit `codes` after which no attempt follows, such as 2,64-78")
 	f.DurationVar(&flags.grace, "grace", 30*time.Second, "`time` between SIGTERM and SIGKILL, when --for or --timeout is over")
-	c.SetHelpTemplate(c.HelpTemplate() + `
-Exit code: that of the last attempt, with 128+n for signal n, 127 for a program that was not
-found and 126 for one that cannot be started. 128+n also if signal n came during a wait, and
-2 if retry was used wrongly.
-`)
+	flags.curve.add(c)
+	group(f, "Flags for the end", "attempts", "for", "timeout", "final", "grace")
+	group(f, "Flags for delays", "preset", "initial", "max", "factor")
 	return c
 }
 
@@ -182,7 +186,7 @@ func (r *retrier) run(curve backoff.Policy, final indexset.Set) int {
 		},
 		Notify: func(n int, err error, delay time.Duration) {
 			if ctx.Err() == nil { // else it says at the end what has ended it
-				r.note("%v; attempt %d in %s", err, n+1, screen.Wait(delay))
+				r.note("%v; attempt %d in %s", err, n+1, human.Wait(delay))
 			}
 		},
 	})
@@ -270,14 +274,14 @@ func (r *retrier) explain(err error, attempts int) {
 		}
 		r.note("%v", failed.Last)
 	case failed.Limit == backoff.RetryLimitDeadline:
-		r.note("%v; given up after %s, at the end of --for", failed.Last, plural(attempts, "attempt"))
+		r.note("%v; given up after %s, at the end of --for", failed.Last, human.Count(attempts, "attempt"))
 	default:
-		r.note("%v; given up after %s", failed.Last, plural(attempts, "attempt"))
+		r.note("%v; given up after %s", failed.Last, human.Count(attempts, "attempt"))
 	}
 }
 
 func (r *retrier) note(format string, args ...any) {
-	fmt.Fprintf(r.notes, "restart retry: %s\n", process.Escape(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(r.notes, "restart retry: %s\n", human.Escape(fmt.Sprintf(format, args...)))
 }
 
 // rewinder returns a function that sets a file back to where it is now, if it can.

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/cmd/internal/process"
+	"github.com/restartkit/restart/cmd/internal/human"
 )
 
 // runSettings are the settings of run, from its file and flags.
@@ -54,20 +53,36 @@ func runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [flags] [-f FILE] [-- COMMAND…]",
 		Short: "Keep commands running",
-		Long: `run keeps commands running as a kubelet keeps containers running. A command that exits
-starts again, by its restart policy and rules, after a delay of 10s that doubles with every
-exit in a row, up to 5m; a run of more than ten minutes starts the delays over. On a terminal
-a table stays below the output of the commands; elsewhere each start and exit is a line. A
-command that cannot be started is tried three times and then given up. run ends when all
-commands have ended. SIGINT, SIGTERM and the end of --for terminate them, and kill them
-after --grace or at a second signal; SIGHUP ends every wait.
+		Long: `run keeps commands running as a kubelet keeps containers running. A command that
+exits starts again after a delay of 10s that doubles with every exit in a row, up
+to 5m; a run of more than ten minutes starts the delays over. A command that
+cannot be started is tried three times and then given up. run ends when all
+commands have ended. SIGINT, SIGTERM and the end of --for terminate them, and
+kill them after --grace or at a second signal; SIGHUP ends every wait.
 
-FILE is YAML: settings and a list of commands, each with the fields of a container. See
-https://github.com/restartkit/restart/tree/main/cmd#run for all of them.
+For several commands, or rules by exit code, write a FILE:
 
-With --state the next run goes on with the failures, delays and limits of this one, also if
-this one is killed. On Linux the first process of each command dies with it; on other
-systems it may stay, as other processes may anywhere: end them before you go on.`,
+  commands:
+  - name: web
+    command: [./server, --port, "8080"]
+  - name: worker
+    command: [./worker]
+    restartPolicy: OnFailure    # Always (default), OnFailure or Never
+    restartPolicyRules:         # the first rule that matches decides
+    - {action: GiveUp, exitCodes: {operator: In, values: [2]}}
+    delay: {initial: 1s, max: 60s}
+
+All fields: https://github.com/restartkit/restart/tree/main/cmd#run
+
+With --state the next run goes on with the failures, delays and limits of this
+one, also if this one is killed. On Linux the first process of each command dies
+with it; on other systems it may stay, as other processes may anywhere.`,
+		SuggestFor: []string{"keep", "start", "supervise", "services"},
+		Annotations: map[string]string{exitCodes: `      0  all commands have ended with 0, or the time of --for is over
+      1  a command was given up or has ended otherwise
+      2  used wrongly; nothing was started
+      3  output could not be written
+  128+n  signal n has ended run`},
 		Example: `  restart run -- ./server --port 8080
   restart run --preset kubelet-reduced --restart-policy OnFailure -- sh flaky.sh
   restart run -f services.yaml --state services.json --explain`,
@@ -81,6 +96,7 @@ systems it may stay, as other processes may anywhere: end them before you go on.
 	}
 	c.SetFlagErrorFunc(commandFlagError)
 	f := c.Flags()
+	f.SortFlags = false
 	f.StringVarP(&flags.file, "file", "f", "", "`FILE` with commands and settings, or - for standard input")
 	f.StringVar(&flags.name, "name", "", "`name` of the command after -- (default that of its program)")
 	f.StringVar(&flags.policy, "restart-policy", "Always", "`policy` of the command after --: Always, OnFailure or Never")
@@ -92,12 +108,11 @@ systems it may stay, as other processes may anywhere: end them before you go on.
 	f.StringVar(&settings.state, "state", "", "`FILE` that keeps failures, delays and limits for the next run")
 	f.BoolVar(&settings.explain, "explain", false, "print why each exit leads to what follows, with the result of every rule")
 	f.BoolVar(&settings.colours, "colours", false, `keep the colours of the commands' output; other control characters are shown as \x1b and the like`)
+	group(f, "Flags for commands", "file", "name", "restart-policy")
+	group(f, "Flags for delays", "preset", "initial", "max", "factor", "rate", "burst")
+	group(f, "Flags for the end and the state", "for", "grace", "state")
+	group(f, "Flags for output", "explain", "colours")
 	_ = c.RegisterFlagCompletionFunc("restart-policy", cobra.FixedCompletions([]string{"Always", "OnFailure", "Never"}, cobra.ShellCompDirectiveNoFileComp))
-	c.SetHelpTemplate(c.HelpTemplate() + `
-Exit codes: 0 all commands have ended with 0, or the time of --for is over; 1 a command was
-given up or has ended otherwise; 2 used wrongly, nothing was started; 3 output could not be
-written; 128+n signal n has ended run.
-`)
 	return c
 }
 
@@ -111,9 +126,9 @@ func argsAfterDashes(c *cobra.Command, args []string) error {
 	case len(before) == 0:
 		return nil
 	case c.Flags().Lookup("file") != nil && isSettings(before[0]):
-		return fmt.Errorf("%s is not a program; if it is a file of commands, write -f %[1]s", process.Escape(before[0]))
+		return fmt.Errorf("%s is not a program; if it is a file of commands, write -f %[1]s", human.Escape(before[0]))
 	}
-	return fmt.Errorf("write the command after --, as in %s -- %s", c.CommandPath(), process.Escape(strings.Join(args, " ")))
+	return fmt.Errorf("write the command after --, as in %s -- %s", c.CommandPath(), human.Escape(strings.Join(args, " ")))
 }
 
 // commandFlagError is flagError for verbs with a command, whose flags may be meant.
@@ -229,12 +244,4 @@ func nameOf(program string) string {
 		return '-'
 	}, filepath.Base(program))
 	return name[:min(len(name), longestName)]
-}
-
-// fileOf returns the file behind an output of this program, or w.
-func fileOf(w io.Writer) io.Writer {
-	if out, ok := w.(*output); ok {
-		return out.to
-	}
-	return w
 }

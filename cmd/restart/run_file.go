@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/cmd/internal/process"
+	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/kube/check/document"
 )
@@ -146,7 +146,7 @@ func (f *curveFields) policy() *backoff.Policy {
 // readFile adds what a file says to the settings. The error lists all mistakes with their
 // lines.
 func (s *runSettings) readFile(name string, stdin io.Reader) error {
-	shown := process.Escape(name)
+	shown := human.Escape(name)
 	var text []byte
 	var err error
 	const most = 1 << 20
@@ -189,7 +189,7 @@ func (s *runSettings) readFile(name string, stdin io.Reader) error {
 	slices.SortStableFunc(found.all, func(a, b document.Mistake) int { return a.Line - b.Line })
 	lines := []string{shown + ": nothing was started:"}
 	for _, m := range found.all {
-		lines = append(lines, process.Escape(m.String()))
+		lines = append(lines, human.Escape(m.String()))
 	}
 	return usageError("%s", strings.Join(lines, "\n  "))
 }

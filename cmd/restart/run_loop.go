@@ -14,6 +14,7 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/backoff/lint"
+	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/cmd/internal/process"
 	"github.com/restartkit/restart/cmd/internal/screen"
 )
@@ -79,12 +80,12 @@ func keepRunning(s *runSettings, stdout, stderr io.Writer) error {
 	}
 	if s.state != "" {
 		if k.store, err = openRunStore(s.state); err != nil {
-			return usageError("--state %w", err)
+			return usageError("--state: %w", err)
 		}
 		defer k.store.close()
 		resumed, err := k.resume()
 		if err != nil {
-			return usageError("--state %w", err)
+			return usageError("--state: %w", err)
 		}
 		notes = append(notes, resumed...)
 	}
@@ -268,7 +269,7 @@ func (k *keeper) start(t *task) {
 		Args:    t.args,
 		Env:     slices.Concat(os.Environ(), t.env),
 		Dir:     t.dir,
-		Colours: k.colours && (!k.screen.Live() || k.screen.Colours()),
+		Colours: k.colours && (!k.screen.Live() || k.screen.Style().Colours),
 		Output: func(l process.Line) {
 			text := k.prefix(t.name) + l.Text
 			if l.Progress {
@@ -312,7 +313,9 @@ func (k *keeper) handle(e ending) {
 		exit.Reason = t.exit.Signal.String()
 	}
 	t.decision = k.restarter.Exited(t.name, t.policy, exit)
-	k.say(t, t.decision.Reason(t.policy, exit))
+	told := t.decision
+	told.Delay = human.Round(told.Delay)
+	k.say(t, told.Reason(t.policy, exit))
 	if k.explain {
 		for _, step := range t.decision.Explain(t.policy, exit) {
 			if ours := step.Name == startErrorRule; !ours || t.decision.RuleName == startErrorRule {
@@ -438,6 +441,6 @@ func (k *keeper) adviseOnStart(t *task) {
 	case d.Action == backoff.ActionGiveUp:
 		k.advise(fmt.Sprintf("%s was given up", t.name))
 	case d.RuleName == startErrorRule && t.run == 1:
-		k.advise(fmt.Sprintf("%s is tried again in %s, and given up after %d tries", t.name, screen.Wait(d.Delay), startTries))
+		k.advise(fmt.Sprintf("%s is tried again in %s, and given up after %d tries", t.name, human.Wait(d.Delay), startTries))
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"syscall"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/cmd/internal/lockfile"
 	"github.com/restartkit/restart/cmd/internal/process"
-	"github.com/restartkit/restart/cmd/internal/screen"
 	"github.com/restartkit/restart/statefile"
 )
 
@@ -30,20 +30,20 @@ type commandState struct {
 // runStore is a state file that this program alone uses.
 type runStore struct {
 	path    string
-	lock    *lockfile.Lock
+	lock    *lockfile.File
 	last    []byte // what the file holds
 	unsaved bool   // the last save failed
 }
 
 func openRunStore(path string) (*runStore, error) {
-	lock, err := lockfile.New(path)
+	lock, err := lockfile.Take(path)
 	if err != nil {
 		return nil, err
 	}
 	return &runStore{path: path, lock: lock}, nil
 }
 
-func (s *runStore) close() { s.lock.Unlock() }
+func (s *runStore) close() { s.lock.Release() }
 
 // save writes the state if it has changed, and then tells what has happened: who reads that
 // an exit is counted finds it counted. It warns when saving begins to fail.
@@ -92,7 +92,7 @@ func (k *keeper) resume() (notes []string, err error) {
 		return nil, fmt.Errorf("%w; remove the file to start over", err)
 	}
 	if st.Restarts != k.restarter { // null in a file that somebody has edited
-		return nil, fmt.Errorf("%s: restarts is missing; remove the file to start over", process.Escape(k.store.path))
+		return nil, fmt.Errorf("%s: restarts is missing; remove the file to start over", human.Escape(k.store.path))
 	}
 	known := make(map[string]bool)
 	for _, t := range k.tasks {
@@ -101,7 +101,7 @@ func (k *keeper) resume() (notes []string, err error) {
 		case !ok:
 			continue
 		case c.Definition != t.definition():
-			notes = append(notes, fmt.Sprintf("%s starts over, since its command is now %s", t.name, process.Escape(oneLine(t.args))))
+			notes = append(notes, fmt.Sprintf("%s starts over, since its command is now %s", t.name, human.Escape(oneLine(t.args))))
 			continue
 		}
 		known[t.name] = true
@@ -131,14 +131,14 @@ func (k *keeper) resume() (notes []string, err error) {
 // resumed says how a task goes on.
 func (t *task) resumed(k *keeper) string {
 	if t.over() {
-		return fmt.Sprintf("%s has ended (exit code %d); remove %s to start over", t.name, t.exit.Code, process.Escape(k.store.path))
+		return fmt.Sprintf("%s has ended (exit code %d); remove %s to start over", t.name, t.exit.Code, human.Escape(k.store.path))
 	}
-	text := fmt.Sprintf("%s goes on after %s in a row", t.name, plural(t.decision.Failures, "failure"))
+	text := fmt.Sprintf("%s goes on after %s in a row", t.name, human.Count(t.decision.Failures, "failure"))
 	if t.decision.Failures == 1 {
 		text = t.name + " goes on after 1 failure"
 	}
 	if _, wait := k.restarter.CanStart(t.name); wait > 0 && wait != backoff.Forever {
-		text += ", in " + screen.Wait(wait)
+		text += ", in " + human.Wait(wait)
 	}
 	return text
 }

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"time"
 
+	ages "k8s.io/apimachinery/pkg/util/duration"
+
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/cmd/internal/process"
+	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/cmd/internal/screen"
 )
 
@@ -43,7 +45,7 @@ func (r row) outcome() outcome {
 
 // say adds what happens to a task to what is to be told.
 func (k *keeper) say(t *task, text string) {
-	text = time.Now().Format("2006-01-02T15:04:05 ") + t.name + ": " + process.Escape(text)
+	text = time.Now().Format("2006-01-02T15:04:05 ") + t.name + ": " + human.Escape(text)
 	k.messages = append(k.messages, message{text: text})
 }
 
@@ -66,7 +68,7 @@ func (k *keeper) tell() {
 
 // note prints a line on standard error.
 func (k *keeper) note(format string, args ...any) {
-	k.screen.Note("restart run: " + process.Escape(fmt.Sprintf(format, args...)))
+	k.screen.Note("restart run: " + human.Escape(fmt.Sprintf(format, args...)))
 }
 
 // prefix returns what stands before the output of a command.
@@ -141,7 +143,7 @@ func (k *keeper) table(width, height int) []string {
 	if len(shown) > 0 {
 		lines = tableOf(shown, width, time.Now())
 		for i, r := range shown {
-			lines[i+1] = k.screen.Paint(r.outcome().colour, lines[i+1])
+			lines[i+1] = k.screen.Style().Paint(r.outcome().colour, lines[i+1])
 		}
 	}
 	if len(rows) > 1 {
@@ -162,11 +164,11 @@ func tableOf(rows []row, width int, now time.Time) []string {
 		restarts := fmt.Sprint(r.restarts)
 		since := restarts
 		if r.restarts > 0 && !r.began.IsZero() {
-			since += fmt.Sprintf(" (%s ago)", screen.Age(now.Sub(r.began)))
+			since += fmt.Sprintf(" (%s ago)", ages.HumanDuration(now.Sub(r.began)))
 		}
 		in, at := "-", "-"
 		if !r.next.IsZero() {
-			in = "in " + screen.Wait(max(r.next.Sub(now).Round(time.Second), 0))
+			in = "in " + human.Wait(max(r.next.Sub(now).Round(time.Second), 0))
 			at = r.next.Format(time.TimeOnly) + " " + in
 		}
 		exit, _, _ := strings.Cut(r.exit, " ")

@@ -11,42 +11,41 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/restartkit/restart/cmd/internal/criwatch"
+	"github.com/restartkit/restart/cmd/internal/screen"
 )
 
 func watchCommand() *cobra.Command {
 	o := criwatch.Options{Relist: time.Second, Evented: 5 * time.Minute}
 	c := &cobra.Command{
-		Use:   "watch --endpoint URL",
+		Use:   "watch [flags]",
 		Short: "Show lifecycle events and exits of a node's containers",
-		Long: `watch prints what happens to the containers of a CRI runtime (containerd, CRI-O): each
-start, exit and removal, with the exit code, the time by the runtime's clock, and how
-long ago that was. The sandbox of a pod counts as a container. Opening the runtime's
-socket usually takes root.
+		Long: `watch prints what happens to the containers of a CRI runtime (containerd,
+CRI-O): each start, exit and removal, with the exit code, the time by the
+runtime's clock, and how long ago that was. The sandbox of a pod counts as a
+container. Opening the runtime's socket usually takes root.
 
-Without --endpoint, watch takes CONTAINER_RUNTIME_ENDPOINT from the environment, or looks
-for the socket of CRI-O, cri-dockerd, k3s, k0s, MicroK8s or containerd. It follows the
-runtime's stream of events, and compares it with a full list now and then. Without a
-stream, or with --poll, it lists everything each second. It reconnects when the runtime
-restarts.
+Without --endpoint, watch takes CONTAINER_RUNTIME_ENDPOINT from the environment,
+or looks for the socket of CRI-O, cri-dockerd, k3s, k0s, MicroK8s or containerd.
+It follows the runtime's stream of events, compares it with a full list now and
+then, and reconnects when the runtime restarts. Without a stream, or with --poll,
+it lists everything each second.
 
-With --state FILE, the next watch with this file continues where this one ended, also
-after kill -9 or a crash, and every event and exit is printed once over all of them.
-If standard output is a file that is appended to (>>), each line is in it exactly once.
-A pipe or a terminal cannot be asked what it got. There, the lines of the last event may
-appear a second time after a kill, announced on standard error, and none is missing.
-One watch at a time uses the file, which FILE.lock ensures.
-Of a container that both came and went while no watch was running, the runtime tells
-nothing.
+With --state, the next watch continues where this one ended, also after kill -9.
+In a file that is appended to (>>), each line is then exactly once. On a pipe or a
+terminal, the lines of the last event may appear again after a kill, announced on
+standard error. Of a container that both came and went while no watch was
+running, the runtime tells nothing.
 
-Events, and at the end counters under the names of KEP-3386's metrics, go to standard
-output, and troubles with the runtime to standard error. SIGINT and SIGTERM end watch; a
-second signal ends it at once.
-
-Exit codes: 0 ended by a signal or --for, 1 no runtime answers at the start or the state
-cannot be saved, 2 a flag or the state is wrong, 3 the output cannot be written.`,
+Events, and at the end counters under the names of KEP-3386's metrics, go to
+standard output, and troubles with the runtime to standard error. SIGINT and
+SIGTERM end watch; a second signal ends it at once.`,
+		SuggestFor: []string{"events", "criwatch", "cri"},
+		Annotations: map[string]string{exitCodes: `  0  ended by a signal or --for
+  1  no runtime answers at the start, or the state cannot be saved
+  2  a flag or the state is wrong
+  3  the output could not be written`},
 		Example: `  restart watch
   restart watch --endpoint unix:///run/crio/crio.sock --for 1h
   restart watch -o json --state watch.state >> events.jsonl`,
@@ -54,14 +53,15 @@ cannot be saved, 2 a flag or the state is wrong, 3 the output cannot be written.
 		RunE: func(c *cobra.Command, _ []string) error { return runWatch(c, o) },
 	}
 	flags := c.Flags()
+	flags.SortFlags = false
 	flags.StringVar(&o.Endpoint, "endpoint", "", "`URL` of the runtime's socket, such as unix:///run/containerd/containerd.sock")
-	flags.StringVarP(&o.Format, "output", "o", "text", "text, or json for one object per line")
+	flags.StringVarP(&o.Format, "output", "o", "text", "`format`: text, or json for one object per line")
 	flags.StringVar(&o.State, "state", "", "`FILE` that makes the next watch continue this one")
-	flags.DurationVar(&o.For, "for", 0, "time to watch (default until a signal)")
-	flags.DurationVar(&o.Stats, "stats", 0, "time between prints of the counters (default only at the end)")
+	flags.DurationVar(&o.For, "for", 0, "`time` to watch (default until a signal)")
+	flags.DurationVar(&o.Stats, "stats", 0, "`time` between prints of the counters (default only at the end)")
 	flags.BoolVar(&o.Poll, "poll", false, "do not use the runtime's stream of events")
-	flags.DurationVar(&o.Relist, "relist-period", o.Relist, "time between full lists without a stream")
-	flags.DurationVar(&o.Evented, "evented-period", o.Evented, "time between full lists with a stream")
+	flags.DurationVar(&o.Relist, "relist-period", o.Relist, "`time` between full lists without a stream")
+	flags.DurationVar(&o.Evented, "evented-period", o.Evented, "`time` between full lists with a stream")
 	return c
 }
 
@@ -84,7 +84,7 @@ func runWatch(c *cobra.Command, o criwatch.Options) error {
 		return usageError("--for %v: must not be below 0", o.For)
 	}
 	o.Endpoint = endpoint
-	o.Colour = term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	o.Colour = screen.StyleOf(os.Stdout).Colours
 	o.Size = func() (int64, bool) {
 		info, err := os.Stdout.Stat()
 		if err != nil || !info.Mode().IsRegular() {

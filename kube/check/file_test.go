@@ -103,16 +103,23 @@ func TestFileCountsWhatIsNotJudged(t *testing.T) {
 	}
 }
 
-type endless struct{}
+// spaces is a reader of spaces without end.
+type spaces struct{}
 
-func (endless) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte("#"), len(p))), nil }
+func (spaces) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
 
 func TestReadIsBounded(t *testing.T) {
-	if f := Read("x", endless{}); len(f.Findings) != 1 || f.Findings[0].String() != "larger than 16 MiB" {
+	if f := Read("x", spaces{}); len(f.Findings) != 1 || f.Findings[0].String() != "larger than 16 MiB" {
 		t.Errorf("%v", f.Findings)
 	}
-	if f := Read("x", io.LimitReader(endless{}, MaxFileSize)); len(f.Findings) > 0 {
-		t.Errorf("%v", f.Findings)
+	largest := io.MultiReader(strings.NewReader("{"), io.LimitReader(spaces{}, MaxFileSize-2), strings.NewReader("}"))
+	if f := Read("x", largest); len(f.Findings) > 0 || f.NoObjects != 1 {
+		t.Errorf("%v, %d documents without an object", f.Findings, f.NoObjects)
 	}
 	failing := io.MultiReader(strings.NewReader("a: 1\n"), readError{})
 	if f := Read("x", failing); len(f.Findings) != 1 || f.Findings[0].Text != "broken" {

@@ -18,6 +18,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	grpcstatus "google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/restartkit/restart/cmd/internal/human"
 )
 
 // largestMessage is the kubelet's limit. The list of a full node exceeds the 4 MiB of
@@ -93,7 +95,7 @@ func (n *node) greet(ctx context.Context, endpoint string) (string, error) {
 	socket.Close()
 	v, err := n.client.Version(ctx, &cri.VersionRequest{})
 	if err != nil {
-		return "", fmt.Errorf("%w at %s: %s%s", errNotAnswering, endpoint, escape(grpcstatus.Convert(err).Message()), adviceOf(err, endpoint))
+		return "", fmt.Errorf("%w at %s: %s%s", errNotAnswering, endpoint, human.Escape(grpcstatus.Convert(err).Message()), adviceOf(err, endpoint))
 	}
 	return v.RuntimeName + " " + v.RuntimeVersion, nil
 }

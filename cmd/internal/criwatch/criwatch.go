@@ -58,11 +58,11 @@ var (
 // tell.
 func Watch(ctx context.Context, o Options, stdout io.Writer, log *slog.Logger) error {
 	if o.State != "" {
-		lock, err := lockfile.New(o.State)
+		lock, err := lockfile.Take(o.State)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrState, err)
 		}
-		defer lock.Unlock()
+		defer lock.Release()
 	}
 	saved, err := loadState(o)
 	if err != nil {

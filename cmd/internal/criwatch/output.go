@@ -4,6 +4,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/restartkit/restart/cmd/internal/screen"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -14,11 +15,11 @@ type writer interface {
 }
 
 // newWriter returns the writer of a format, text or json.
-func newWriter(format string, out io.Writer, colour bool) writer {
+func newWriter(format string, out io.Writer, colours bool) writer {
 	if format == "json" {
 		return jsonWriter{out}
 	}
-	return &textWriter{out, colour, []int{len(clockFormat), len(pleg.ContainerStarted), 28, 14}}
+	return &textWriter{out, screen.Style{Colours: colours}, []int{len(clockFormat), len(pleg.ContainerStarted), 28, 14}}
 }
 
 // counters holds the counters at one moment.

@@ -3,9 +3,13 @@ package criwatch
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 
+	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -111,4 +115,24 @@ func (w jsonWriter) stats(c counters) error {
 		j.Unhealthy = c.healthy.Error()
 	}
 	return w.write(j)
+}
+
+// escapeJSON escapes, within strings of JSON, the unsafe characters that encoding/json
+// keeps.
+func escapeJSON(text []byte) []byte {
+	unsafe := func(r rune) bool { return r != '\n' && human.Unsafe(r) } // line feeds are between values only
+	if !bytes.ContainsFunc(text, unsafe) {
+		return text
+	}
+	var safe []byte
+	for _, r := range string(text) {
+		if !unsafe(r) {
+			safe = utf8.AppendRune(safe, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			safe = fmt.Appendf(safe, `\u%04x`, unit)
+		}
+	}
+	return safe
 }

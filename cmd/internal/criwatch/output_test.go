@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
-	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -70,7 +70,7 @@ func TestDiedContainersAreColoured(t *testing.T) {
 	for i, l := range someLines() {
 		var out bytes.Buffer
 		_ = newWriter("text", &out, true).line(l)
-		if got := out.String(); !strings.HasPrefix(got, colours[i]) || strings.Contains(got, "\x1b") != (colours[i] != "") || colours[i] != "" && !strings.HasSuffix(got, "\x1b[m\n") {
+		if got := out.String(); !strings.HasPrefix(got, colours[i]) || strings.Contains(got, "\x1b") != (colours[i] != "") || colours[i] != "" && !strings.HasSuffix(got, "\x1b[0m\n") {
 			t.Errorf("line %d: %q", i, got)
 		}
 	}
@@ -128,7 +128,7 @@ func TestNamesOfARuntimeCannotSteerTheTerminal(t *testing.T) {
 
 // printable reports whether text consists of lines that only print.
 func printable(text string) bool {
-	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) })
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && human.Unsafe(r) })
 }
 
 // A name that is wider than its column moves the lines after it, too.
@@ -144,7 +144,7 @@ func TestLinesStayAligned(t *testing.T) {
 	var at []int
 	for text := range strings.Lines(out.String()) {
 		before, _, _ := strings.Cut(text, "app/0")
-		at = append(at, lipgloss.Width(before))
+		at = append(at, ansi.StringWidth(before))
 	}
 	if at[0] >= at[1] || at[1] != at[2] {
 		t.Errorf("the containers are at columns %v:\n%s", at, &out)

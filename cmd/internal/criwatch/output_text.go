@@ -7,15 +7,17 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
+	"github.com/restartkit/restart/cmd/internal/human"
+	"github.com/restartkit/restart/cmd/internal/screen"
 	"github.com/restartkit/restart/pleg"
 )
 
 // textWriter writes one aligned line per event, for people.
 type textWriter struct {
 	out    io.Writer
-	colour bool
+	style  screen.Style
 	widths []int // of the columns but the last; a wider cell widens its column for later lines
 }
 
@@ -25,21 +27,21 @@ func (w *textWriter) line(l line) error {
 	cells := []string{l.at.Format(clockFormat), string(l.event), podName(l), containerName(l), detail(l)}
 	text := ""
 	for i, cell := range cells {
-		cell = escape(cell) // names of the runtime may hold any characters
+		cell = human.Escape(cell) // names of the runtime may hold any characters
 		text += cell
 		if i < len(w.widths) {
-			width := lipgloss.Width(cell)
+			width := ansi.StringWidth(cell)
 			w.widths[i] = max(w.widths[i], width)
 			text += strings.Repeat(" ", w.widths[i]-width+2)
 		}
 	}
 	text = strings.TrimRight(text, " ")
-	if w.colour && l.event == pleg.ContainerDied && !l.sandbox() {
-		colour := lipgloss.Red
+	if l.event == pleg.ContainerDied && !l.sandbox() {
+		colour := screen.Red
 		if l.exit != nil && l.exit.Code == 0 {
-			colour = lipgloss.Green
+			colour = screen.Green
 		}
-		text = lipgloss.NewStyle().Foreground(colour).Render(text)
+		text = w.style.Paint(colour, text)
 	}
 	_, err := fmt.Fprintln(w.out, text)
 	return err
@@ -127,7 +129,7 @@ func (w *textWriter) stats(c counters) error {
 	row("events merged", s.MergedEvents)
 	row("exit to printed line", c.late)
 	row("exit's event to printed line", c.since)
-	_, err := fmt.Fprintf(w.out, "%s  %s\n%s", c.at.Format(clockFormat), escape(mode(c)), &rows)
+	_, err := fmt.Fprintf(w.out, "%s  %s\n%s", c.at.Format(clockFormat), human.Escape(mode(c)), &rows)
 	return err
 }
 

@@ -220,13 +220,13 @@ func TestStuckOutputLosesNoExit(t *testing.T) {
 	seen := func() {
 		eventually(t, "the cache has it all", func() bool { return same(t, w, w.node.client, everyPod) })
 	}
-	for i := range 300 {
+	for i := range 120 {
 		id := fmt.Sprint("c", i)
 		f.start([]string{"a", "b"}[i%2], id)
 		done[id] = fate{}
 	}
 	seen()
-	for i := range 300 {
+	for i := range 120 {
 		if i%3 > 0 {
 			id := fmt.Sprint("c", i)
 			done[id] = fate{exited: true, code: int32(i)}
@@ -234,7 +234,7 @@ func TestStuckOutputLosesNoExit(t *testing.T) {
 		}
 	}
 	seen()
-	for i := range 300 {
+	for i := range 120 {
 		if i%3 > 1 {
 			id := fmt.Sprint("c", i)
 			done[id] = fate{exited: true, code: int32(i), removed: true}

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/human"
 )
 
 // Curve is a named delay curve and the pod that restarts under it.
@@ -93,10 +93,10 @@ func (c Curve) SteadyRate() float64 {
 // Describe describes the delays in a few words, such as "10s to 5m".
 func (c Curve) Describe() string {
 	p := c.Policy
-	text := Duration(p.Initial) + " to " + Duration(p.Max)
+	text := human.Duration(p.Initial) + " to " + human.Duration(p.Max)
 	switch {
 	case p.Initial == p.Max:
-		text = "always " + Duration(p.Max)
+		text = "always " + human.Duration(p.Max)
 	case p.Factor != 0 && p.Factor != 2:
 		text += ", factor " + strconv.FormatFloat(p.Factor, 'g', 4, 64)
 	}
@@ -111,35 +111,10 @@ func (c Curve) Describe() string {
 	case Never:
 		text += ", never reset"
 	default:
-		text += ", reset after " + Duration((reset + 1).Round(time.Millisecond)) // some thresholds are just below a round time
+		text += ", reset after " + human.Duration((reset + 1).Round(time.Millisecond)) // some thresholds are just below a round time
 	}
 	if c.Limit.Starts > 0 {
-		text += fmt.Sprintf(", gives up after %d starts in %s", c.Limit.Starts, Duration(c.Limit.Within))
+		text += fmt.Sprintf(", gives up after %d starts in %s", c.Limit.Starts, human.Duration(c.Limit.Within))
 	}
 	return text
-}
-
-// Duration formats a duration without zero parts, such as 5m for 5m0s.
-func Duration(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
-}
-
-// Number formats a count or rate, with decimals if it is small and not whole.
-func Number(n float64) string {
-	switch {
-	case n >= 1e15:
-		return fmt.Sprintf("%.3g", n)
-	case n == math.Trunc(n) || n >= 100:
-		return fmt.Sprintf("%.0f", n)
-	case n < 0.1:
-		return fmt.Sprintf("%.2g", n)
-	}
-	return fmt.Sprintf("%.2f", n)
 }

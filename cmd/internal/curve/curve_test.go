@@ -92,8 +92,8 @@ func TestSteadyRateIsThatOfTheLongRun(t *testing.T) {
 	for _, p := range []backoff.Policy{backoff.CrashLoop(), backoff.ReducedCrashLoop(), {Initial: 4 * time.Second, Max: time.Minute, Factor: 1, FreeFailures: 7}} {
 		for _, run := range []time.Duration{0, 10 * time.Second, p.ResetThreshold(), p.ResetThreshold() + 1} {
 			c := Curve{Policy: p, Run: run}
-			got := float64(c.Restarts(30*day, 90*day))
-			if want := c.SteadyRate() * (60 * day).Seconds(); got < want-1 || got > want+1 {
+			got := float64(c.Restarts(30*24*time.Hour, 90*24*time.Hour))
+			if want := c.SteadyRate() * (60 * 24 * time.Hour).Seconds(); got < want-1 || got > want+1 {
 				t.Errorf("%+v: %v restarts in 60 days, want %v", c, got, want)
 			}
 		}

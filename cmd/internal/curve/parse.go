@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/internal/spelling"
 )
 
@@ -142,7 +143,7 @@ func ParseDuration(text string, least time.Duration) (time.Duration, error) {
 	case err != nil:
 		return 0, fmt.Errorf("%q is not a duration such as 10s or 1m30s", text)
 	case d < least || d > Longest:
-		return 0, fmt.Errorf("%s is not in %s..%s", text, Duration(least), Duration(Longest))
+		return 0, fmt.Errorf("%s is not in %s..%s", text, human.Duration(least), human.Duration(Longest))
 	}
 	return d, nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"image/png"
 	"io"
 	"math"
 	"slices"
@@ -12,10 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/picture/vision"
 )
 
 func parsed(t *testing.T, texts ...string) []Curve {
@@ -38,40 +36,24 @@ func TestPictureNamesItsLines(t *testing.T) {
 		end    time.Duration
 		want   []string
 	}{
-		{[]string{"kubelet", "docker"}, 30 * time.Minute, []string{"kubelet: 9", "docker: 38", "time since the first start", "25m", ">A title<"}},
-		{[]string{"kubelet", "fast=1s/1s"}, 30 * time.Minute, []string{"kubelet: 9", "fast: 1.8k", "A title (logarithmic scale)", ">100<"}},
-		{[]string{"&lt;=1ms/1ms"}, Longest, []string{"&amp;lt;: 315G", "10y"}},
-		{[]string{"5m/5m", "a=5m/5m", "b=5m/5m"}, time.Second, []string{"5m/5m: 0", "a: 0", "b: 0", "500ms"}},
-		{[]string{strings.Repeat("W", LongestName) + "=kubelet"}, time.Hour, []string{"WWW…"}},
+		{[]string{"kubelet", "docker"}, 30 * time.Minute, []string{"kubelet: 9<", "docker: 38<", "kubelet: 9 restarts. docker: 38 restarts.", "time since the first start", ">25m<", ">A title<"}},
+		{[]string{"kubelet", "fast=1s/1s"}, 30 * time.Minute, []string{"kubelet: 9<", "fast: 1.8k<", "A title (logarithmic scale)", ">100<"}},
+		{[]string{"&lt;=1ms/1ms"}, Longest, []string{"&#38;lt;: 315G", ">10y<"}},
+		{[]string{"5m/5m", "a=5m/5m", "b=5m/5m"}, time.Second, []string{"5m/5m: 0", "a: 0", "b: 0", ">500ms<"}},
+		{[]string{strings.Repeat("W", LongestName) + "=kubelet"}, time.Hour, []string{">WWW", "…"}},
 	} {
-		p := Picture{Title: "A title", Curves: parsed(t, test.curves...), End: test.end, Width: 320, Height: 240}
-		if len(test.curves[0]) < LongestName {
-			p.Width = 720
-		}
-		svg, err := p.SVG()
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := Picture{Title: "A title", Curves: parsed(t, test.curves...), End: test.end, Width: 720, Height: 240}
+		svg := p.SVG()
 		wellFormed(t, svg)
 		for _, text := range test.want {
 			if !bytes.Contains(svg, []byte(text)) {
 				t.Errorf("%q: the picture lacks %q", test.curves, text)
 			}
 		}
-		if again, _ := p.SVG(); !bytes.Equal(svg, again) {
+		if again := p.SVG(); !bytes.Equal(svg, again) {
 			t.Errorf("%q: the same picture comes out differently", test.curves)
 		}
-		if p.Dark = true; bytes.Equal(svg, must(p.SVG())) {
-			t.Errorf("%q: the picture does not become dark", test.curves)
-		}
 	}
-}
-
-func must(picture []byte, err error) []byte {
-	if err != nil {
-		panic(err)
-	}
-	return picture
 }
 
 func wellFormed(t *testing.T, svg []byte) {
@@ -92,26 +74,15 @@ func wellFormed(t *testing.T, svg []byte) {
 	}
 }
 
-func TestPNGHasTwiceAsManyPixels(t *testing.T) {
-	picture, err := Picture{Curves: parsed(t, "kubelet"), End: time.Hour, Width: 400, Height: 300}.PNG()
-	if err != nil {
-		t.Fatal(err)
-	}
-	decoded, err := png.Decode(bytes.NewReader(picture))
-	if err != nil || decoded.Bounds().Dx() != 800 || decoded.Bounds().Dy() != 600 {
-		t.Errorf("%v, %v", decoded.Bounds(), err)
-	}
-}
-
 // A line steps at the restarts, and a line of very many restarts has points of the curve.
 func TestLinesFollowTheRestarts(t *testing.T) {
 	got := Picture{End: 100 * time.Second}.points(Curve{Policy: backoff.CrashLoop()})
-	want := plotter.XYs{{}, {X: 10}, {X: 10, Y: 1}, {X: 30, Y: 1}, {X: 30, Y: 2}, {X: 70, Y: 2}, {X: 70, Y: 3}, {X: 100, Y: 3}}
+	want := []picture.Point{{}, {X: 10}, {X: 10, Y: 1}, {X: 30, Y: 1}, {X: 30, Y: 2}, {X: 70, Y: 2}, {X: 70, Y: 3}, {X: 100, Y: 3}}
 	if !slices.Equal(got, want) {
 		t.Errorf("points %v, want %v", got, want)
 	}
 	limited := parsed(t, "systemd")[0]
-	if got := (Picture{End: time.Hour}).points(limited); got[len(got)-1] != (plotter.XY{X: 3600, Y: 4}) {
+	if got := (Picture{End: time.Hour}).points(limited); got[len(got)-1] != (picture.Point{X: 3600, Y: 4}) {
 		t.Errorf("systemd ends at %v", got[len(got)-1])
 	}
 	many := Curve{Policy: backoff.Policy{Initial: time.Millisecond, Max: time.Second}}
@@ -127,13 +98,25 @@ func TestLinesFollowTheRestarts(t *testing.T) {
 	}
 }
 
-// Times on the axis are round, at least two, and no more than have room.
-func TestTimesHaveRoom(t *testing.T) {
-	for end := time.Second; end <= Longest; end = end*5/4 + 1 {
-		for _, most := range []int{0, 2, 5, 12} {
-			ticks := timeTicks(end, most)
-			if n := len(ticks) - 1; n < 1 || n > max(most, 2) {
-				t.Errorf("%v with room for %d has %d: %v", end, most, n, ticks)
+// Ticks are round, begin with 0 and are neither few nor many.
+func TestCountTicks(t *testing.T) {
+	for high := 1.05; high < 1e12; high *= 1.1 {
+		linear, log := countTicks(high, false), countTicks(high, true)
+		if n := len(linear); n < 2 || n > 7 || linear[0] != 0 || linear[n-1] > high {
+			t.Errorf("%v: %v", high, linear)
+		}
+		if n := len(log); log[0] != 0 || log[n-1] > high || 10*log[n-1] < high {
+			t.Errorf("%v: %v", high, log)
+		}
+	}
+}
+
+// Names can be read on both grounds: WCAG 2 asks for a contrast of 4.5.
+func TestNamesHaveContrast(t *testing.T) {
+	for i, c := range colours {
+		for _, dark := range []bool{false, true} {
+			if got := vision.Contrast(c, picture.Ground, dark); got < 4.5 {
+				t.Errorf("colour %d, dark %v: %.1f", i, dark, got)
 			}
 		}
 	}
@@ -141,11 +124,11 @@ func TestTimesHaveRoom(t *testing.T) {
 
 // Names keep their distance, their order and the bounds.
 func TestNamesKeepTheirDistance(t *testing.T) {
-	for _, test := range []struct{ places, want []vg.Length }{
-		{[]vg.Length{50, 10}, []vg.Length{50, 10}},
-		{[]vg.Length{50, 50, 50}, []vg.Length{50, 60, 70}},
-		{[]vg.Length{100, 98, 0}, []vg.Length{100, 90, 0}},
-		{[]vg.Length{0, 0, 1}, []vg.Length{0, 10, 20}},
+	for _, test := range []struct{ places, want []float64 }{
+		{[]float64{50, 10}, []float64{50, 10}},
+		{[]float64{50, 50, 50}, []float64{50, 60, 70}},
+		{[]float64{100, 98, 0}, []float64{100, 90, 0}},
+		{[]float64{0, 0, 1}, []float64{0, 10, 20}},
 	} {
 		if got := spread(test.places, 10, 0, 100); !slices.Equal(got, test.want) {
 			t.Errorf("%v: %v, want %v", test.places, got, test.want)

@@ -69,14 +69,14 @@ func (s *savedPod) pod() *Pod {
 // store keeps the state of a run in a file. Nobody else uses the file while it is open.
 type store struct {
 	path string
-	lock *lockfile.Lock
+	lock *lockfile.File
 	spec *batchv1.JobSpec // of the Job, as the manifest has it
 	old  *state           // of an earlier run; nil if the file is new
 }
 
 // openStore locks the file of a state and reads it.
 func openStore(path string) (*store, error) {
-	lock, err := lockfile.New(path)
+	lock, err := lockfile.Take(path)
 	if err != nil {
 		return nil, fmt.Errorf("--state: %w", err)
 	}
@@ -125,7 +125,9 @@ func rootOf(err error) error {
 }
 
 // close removes the lock.
-func (s *store) close() { s.lock.Unlock() }
+func (s *store) close() {
+	s.lock.Release()
+}
 
 // save saves the Job with its pods, and answers those who asked for that.
 func (r *Run) save() error {

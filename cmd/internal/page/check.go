@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/kube/check"
@@ -118,15 +119,15 @@ func total(judged, others int, counts map[check.Severity]int) string {
 	var found []string
 	for _, severity := range []check.Severity{check.Error, check.Warning, check.Notice} {
 		if n := counts[severity]; n > 0 {
-			found = append(found, count(n, string(severity)))
+			found = append(found, human.Count(n, string(severity)))
 		}
 	}
 	if len(found) == 0 {
 		found = []string{"nothing found"}
 	}
-	text := fmt.Sprintf("%s judged: %s.", count(judged, "object"), strings.Join(found, ", "))
+	text := fmt.Sprintf("%s judged: %s.", human.Count(judged, "object"), strings.Join(found, ", "))
 	if others > 0 {
-		text += fmt.Sprintf(" Passed over: %s.", count(others, "other document"))
+		text += fmt.Sprintf(" Passed over: %s.", human.Count(others, "other document"))
 	}
 	return text
 }

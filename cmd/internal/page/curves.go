@@ -11,6 +11,7 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/curve"
+	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/field"
 )
 
@@ -26,7 +27,6 @@ type Settings struct {
 	Max      string   `json:"max"`      // crashLoopBackOff.maxContainerRestartPeriod; empty if not set
 
 	Width float64 `json:"width"` // of the pictures, in CSS pixels
-	Dark  bool    `json:"dark"`
 }
 
 // Policy is a delay curve as entered.
@@ -95,7 +95,7 @@ func presets() (list []Policy) {
 		c.Policy.ResetAfter = min(c.Policy.ResetAfter, curve.Longest)
 		w := written(c.Name, c.Policy)
 		if w.Outside = c.Outside; c.Limit.Starts > 0 {
-			w.Starts, w.Within = c.Limit.Starts, curve.Duration(c.Limit.Within)
+			w.Starts, w.Within = c.Limit.Starts, human.Duration(c.Limit.Within)
 		}
 		list = append(list, w)
 	}
@@ -104,12 +104,12 @@ func presets() (list []Policy) {
 
 // written returns a policy in the form of the page.
 func written(name string, p backoff.Policy) Policy {
-	w := Policy{Name: name, Initial: curve.Duration(p.Initial), Max: curve.Duration(p.Max), Factor: p.Factor, Jitter: p.Jitter}
+	w := Policy{Name: name, Initial: human.Duration(p.Initial), Max: human.Duration(p.Max), Factor: p.Factor, Jitter: p.Jitter}
 	if w.Factor == 0 {
 		w.Factor = 2
 	}
 	if p.ResetAfter != 0 {
-		w.Reset = curve.Duration(p.ResetAfter)
+		w.Reset = human.Duration(p.ResetAfter)
 	}
 	return w
 }
@@ -164,16 +164,15 @@ func compared(_ context.Context, s Settings) curvesAnswer {
 	a.resolve(s)
 	switch {
 	case len(a.Wrong) > 0:
-		a.Summary = count(len(a.Wrong), "mistake") + " in the settings: " + a.Wrong[0].Text
+		a.Summary = human.Count(len(a.Wrong), "mistake") + " in the settings: " + a.Wrong[0].Text
 		return a
 	case len(all) == 0:
 		a.Summary = "No policy to draw."
 		return a
 	}
 	a.Table = s.table(all, window)
-	a.Charts, err = s.charts(all, window)
-	a.wrong(-1, "window", err)
-	a.Summary = fmt.Sprintf("Restarts of one pod within %s, with runs of %s:", curve.Duration(window), curve.Duration(run))
+	a.Charts = s.charts(all, window)
+	a.Summary = fmt.Sprintf("Restarts of one pod within %s, with runs of %s:", human.Duration(window), human.Duration(run))
 	for _, c := range all {
 		a.Summary += fmt.Sprintf(" %s %d,", c.Name, c.Restarts(-1, window))
 	}
@@ -182,17 +181,12 @@ func compared(_ context.Context, s Settings) curvesAnswer {
 }
 
 // charts draws the restarts from the beginning, and those of the first minutes.
-func (s Settings) charts(all []curve.Curve, window time.Duration) ([]Chart, error) {
-	var charts []Chart
+func (s Settings) charts(all []curve.Curve, window time.Duration) (charts []Chart) {
 	for _, end := range []time.Duration{window, window / 10} {
-		p := curve.Picture{Curves: all, End: end, Width: int(s.Width), Height: int(min(max(s.Width*0.55, 220), 340)), Dark: s.Dark}
-		svg, err := p.SVG()
-		if err != nil {
-			return nil, err
-		}
+		p := curve.Picture{Curves: all, End: end, Width: s.Width, Height: min(max(s.Width*0.55, 220), 340)}
 		c := Chart{
-			Title: "Restarts of one pod in the first " + curve.Duration(end.Round(time.Millisecond)),
-			URL:   "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg),
+			Title: "Restarts of one pod in the first " + human.Duration(end.Round(time.Millisecond)),
+			URL:   "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(p.SVG()),
 		}
 		if p.Logarithmic() {
 			c.Title += ", on a logarithmic scale"
@@ -204,7 +198,7 @@ func (s Settings) charts(all []curve.Curve, window time.Duration) ([]Chart, erro
 		c.Text = c.Title + ". " + strings.Join(text, ", ") + "."
 		charts = append(charts, c)
 	}
-	return charts, nil
+	return charts
 }
 
 func (a *curvesAnswer) wrong(policy int, field string, err error) {
@@ -296,14 +290,14 @@ func (s Settings) table(all []curve.Curve, window time.Duration) [][]string {
 	row("delays", curve.Curve.Describe)
 	for i, end := range []time.Duration{time.Minute, 5 * time.Minute, window} {
 		if end < window || i == 2 {
-			row("restarts of a pod in the first "+curve.Duration(end), func(c curve.Curve) string { return fmt.Sprint(c.Restarts(-1, end)) })
+			row("restarts of a pod in the first "+human.Duration(end), func(c curve.Curve) string { return fmt.Sprint(c.Restarts(-1, end)) })
 		}
 	}
 	if slices.ContainsFunc(all, func(c curve.Curve) bool { return c.Policy.Jitter > 0 }) {
 		row("at most, if jitter shortens every delay", func(c curve.Curve) string { return mostWithJitter(c, window) })
 	}
 	perSecond := func(c curve.Curve, rate float64) string {
-		return curve.Number(c.Requests(rate*float64(s.Pods), s.Requests))
+		return human.Number(c.Requests(rate*float64(s.Pods), s.Requests))
 	}
 	row(fmt.Sprintf("API requests per second for %d such pods, in the busiest 10 s", s.Pods), func(c curve.Curve) string {
 		return perSecond(c, float64(c.Busiest(10*time.Second))/10)
@@ -312,7 +306,7 @@ func (s Settings) table(all []curve.Curve, window time.Duration) [][]string {
 		if c.GivenUp() {
 			return "no restart: it has given up"
 		}
-		return fmt.Sprintf("a restart every %s, %s requests per second", curve.Duration(c.Steady()), perSecond(c, c.SteadyRate()))
+		return fmt.Sprintf("a restart every %s, %s requests per second", human.Duration(c.Steady()), perSecond(c, c.SteadyRate()))
 	})
 	return table
 }

@@ -20,8 +20,8 @@ import (
 	"path"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/restartkit/restart/cmd/internal/human"
 )
 
 //go:embed static examples
@@ -210,29 +210,5 @@ func reply(w http.ResponseWriter, answer any) {
 	_, _ = w.Write(text)
 }
 
-// clean makes a line with parts of the input safe to show. It escapes what cannot be
-// seen, and limits the length.
-func clean(text string) string {
-	const most = 1000
-	var b strings.Builder
-	for i, r := range text {
-		if i >= most {
-			b.WriteString("…")
-			break
-		}
-		if r != utf8.RuneError && unicode.IsPrint(r) {
-			b.WriteRune(r)
-			continue
-		}
-		fmt.Fprintf(&b, `\u%04x`, r)
-	}
-	return b.String()
-}
-
-// count returns a number of things, such as 1 pod or 2 pods.
-func count(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
-}
+// clean makes a line with parts of the input safe to show, and limits its length.
+func clean(text string) string { return human.Excerpt(text, 1000) }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/cmd/internal/timeline"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
@@ -110,7 +111,7 @@ func (r *recorder) succeeded(now time.Time, p *pod) {
 func (r *recorder) restarted(now time.Time, p *pod, delay time.Duration) {
 	e := r.add(now, timeline.Restarted, p)
 	e.Container, e.ExitCode, e.Wait, e.Why = p.at.container, &p.at.code, timeline.Duration(delay), "crash loop back-off"
-	r.line("pod %s: container %s ends with exit code %d, and restarts in %v", p.name, p.at.container, p.at.code, delay)
+	r.line("pod %s: container %s ends with exit code %d, and restarts in %s", p.name, p.at.container, p.at.code, human.Wait(delay))
 }
 
 // conditions records the conditions that are new.
@@ -141,7 +142,7 @@ func (r *recorder) failed(now time.Time, p *pod, d jobpolicy.PodDecision, wait t
 		rule := d.Match.Rule
 		e.Rule, e.Action = &rule, string(d.Match.Action)
 	}
-	next := ", the replacement starts after " + wait.String()
+	next := ", the replacement starts after " + human.Wait(wait)
 	if d.IndexFailed || d.Match.Action == batch.ActionFailJob || p.deleted {
 		wait, next = 0, ""
 	}

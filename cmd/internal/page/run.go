@@ -10,8 +10,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/restartkit/restart/cmd/internal/human"
+	"github.com/restartkit/restart/cmd/internal/picture"
 	"github.com/restartkit/restart/cmd/internal/timeline"
-	"github.com/restartkit/restart/cmd/internal/timeline/picture"
 	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/kube/check"
 )
@@ -136,7 +137,7 @@ func (r *run) view(q runQuestion) runAnswer {
 		a.Summary = "Nothing runs. " + r.noJob
 		return a
 	case len(r.wrong) > 0:
-		a.Summary = "Nothing runs, because the outcomes have " + count(len(r.wrong), "mistake") + "."
+		a.Summary = "Nothing runs, because the outcomes have " + human.Count(len(r.wrong), "mistake") + "."
 		return a
 	case len(r.log.steps) == 0:
 		a.Summary = "Nothing happens: this Job creates no pod."
@@ -150,13 +151,13 @@ func (r *run) view(q runQuestion) runAnswer {
 		a.Step = a.Steps
 	}
 	shown := r.log.steps[a.Step-1]
-	a.At, a.Lines, a.Status = shown.at.String(), shown.lines, statusYAML(shown.status)
+	a.At, a.Lines, a.Status = human.Duration(shown.at), shown.lines, statusYAML(shown.status)
 	a.Summary = fmt.Sprintf("%s. Step %d of %d, after %s.", r.chart.Title(), a.Step, a.Steps, a.At)
 	options := timeline.Options{Width: min(max(q.Width, narrowest), widest)}
 	if a.Step < a.Steps {
 		options.Until = max(shown.at, 1)
 	}
-	svg := string(r.chart.Draw(options).SVG(picture.SVGOptions{Prefix: "run", Dark: true, Fluid: true}))
+	svg := string(r.chart.Draw(options).SVG(picture.SVGOptions{Prefix: "run", Fluid: true}))
 	before, rest, _ := strings.Cut(svg, "<style>")
 	css, after, _ := strings.Cut(rest, "</style>")
 	a.Picture = &Picture{SVG: before + after, CSS: css}

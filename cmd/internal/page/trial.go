@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
@@ -176,7 +177,7 @@ func (v judged) next(job *batch.Job) string {
 	case v.indexFailed:
 		return "no replacement: the other indexes go on, and the Job fails at the end"
 	}
-	text := "the replacement starts " + v.delay.String() + " after the end of the pod"
+	text := "the replacement starts " + human.Wait(v.delay) + " after the end of the pod"
 	if deadline := job.Spec.ActiveDeadlineSeconds; deadline != nil && v.delay >= time.Duration(min(*deadline, math.MaxInt32))*time.Second {
 		text += fmt.Sprintf(", unless the Job's deadline of %d s passes first", *deadline)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/restartkit/restart/cmd/internal/human"
 )
 
 // Line is a line of a command's output.
@@ -197,7 +199,7 @@ func (l *lines) safe() string {
 	if l.over || l.back {
 		text = eraseLine.Replace(text)
 	}
-	return escapeLine(text, l.colours)
+	return human.Line(text, l.colours)
 }
 
 // EachLine calls print with each line of a text, as it would with the output of a command.

@@ -85,6 +85,8 @@ type Runner struct {
 	ending []*Process       // whose first process has ended
 	starts int
 	closed bool
+
+	killTimeout time.Duration
 }
 
 // New returns a Runner. On Linux, this program becomes the parent of orphaned descendants.
@@ -98,6 +100,8 @@ func New() (*Runner, error) {
 		spared: make(map[int]bool),
 		cgroup: ownCgroup(),
 		live:   make(map[int]*Process),
+
+		killTimeout: killTimeout,
 	}
 	for _, child := range descendants(os.Getpid(), nil) {
 		r.spared[child.Pid] = true
@@ -184,7 +188,7 @@ func (r *Runner) Close() {
 	for _, p := range all {
 		<-p.done
 	}
-	deadline := time.Now().Add(killTimeout)
+	deadline := time.Now().Add(r.killTimeout)
 	for r.killOrphans() && time.Now().Before(deadline) {
 		time.Sleep(killPause)
 	}
@@ -255,7 +259,7 @@ func (r *Runner) finish() {
 			if len(r.live) == 0 {
 				left = r.killOrphansLocked() || left
 			}
-			if left && time.Since(p.exit.At) < killTimeout {
+			if left && time.Since(p.exit.At) < r.killTimeout {
 				return false
 			}
 			p.exit.Left = left

@@ -68,7 +68,7 @@ func TestStopReachesDescendantsOutsideTheGroup(t *testing.T) {
 
 // startOrphan starts a command that ends and leaves a process in another session.
 func startOrphan(t *testing.T, r *Runner) (p *command, orphan int) {
-	p = start(t, r, "setsid sh -c 'echo $$; echo >ready; exec sleep 1000' & until test -e ready; do :; done", func(c *Command) { c.Dir = t.TempDir() })
+	p = start(t, r, "setsid sh -c 'echo $$; echo >ready; exec sleep 1000' & until test -e ready; do sleep 0.01; done", func(c *Command) { c.Dir = t.TempDir() })
 	return p, p.number()
 }
 

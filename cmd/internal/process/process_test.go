@@ -25,6 +25,7 @@ func newRunner(t *testing.T) *Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.killTimeout = patience // however slow the machine is
 	t.Cleanup(r.Close)
 	return r
 }
@@ -176,7 +177,7 @@ func TestCommandsThatCannotStart(t *testing.T) {
 // Stop reaches the whole group, and SIGKILL follows after the grace.
 func TestStop(t *testing.T) {
 	r := newRunner(t)
-	p := start(t, r, `trap 'echo first; exit 3' TERM; (trap 'echo second; exit 0' TERM; echo ready; while :; do :; done) & wait; wait`)
+	p := start(t, r, `trap 'echo first; exit 3' TERM; (trap 'echo second; exit 0' TERM; echo ready; while :; do sleep 0.01; done) & wait; wait`)
 	p.says("ready")
 	p.Stop(syscall.SIGTERM, time.Hour)
 	lines := []string{(<-p.lines).Text, (<-p.lines).Text}
@@ -188,7 +189,7 @@ func TestStop(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 
-	p = start(t, r, `trap '' TERM; echo ready; while :; do :; done`)
+	p = start(t, r, `trap '' TERM; echo ready; exec sleep 1000`)
 	p.says("ready")
 	p.Stop(syscall.SIGTERM, time.Hour)
 	p.Stop(syscall.SIGTERM, time.Millisecond) // a later one shortens the grace
@@ -204,7 +205,7 @@ func TestStop(t *testing.T) {
 func TestTheRestOfTheGroupIsKilled(t *testing.T) {
 	r := newRunner(t)
 	apart(t, r)
-	p := start(t, r, `(trap '' TERM HUP; while :; do :; done) & echo $!`)
+	p := start(t, r, `(trap '' TERM HUP; exec sleep 1000) & echo $!`)
 	pid := p.number()
 	if e := p.ended(); e.Code != 0 || e.Left {
 		t.Errorf("%+v", e)
@@ -241,7 +242,7 @@ func TestLeave(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	r := newRunner(t)
-	p := start(t, r, `trap '' TERM; echo ready; while :; do :; done`)
+	p := start(t, r, `trap '' TERM; echo ready; exec sleep 1000`)
 	p.says("ready")
 	r.Close()
 	if e := p.ended(); e.Signal != syscall.SIGKILL {

@@ -26,7 +26,7 @@ import (
 type Screen struct {
 	out, notes io.Writer
 	terminal   *os.File // out, if it is a terminal on which lines can be erased
-	colours    bool
+	style      Style
 	failed     chan struct{} // closed when out cannot be written
 	done       chan struct{} // closed when the writer has ended
 
@@ -69,9 +69,8 @@ func New(out, notes io.Writer) *Screen {
 		progress: make(map[string]string),
 	}
 	s.changed = sync.NewCond(&s.mu)
-	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" {
-		s.terminal = file
-		s.colours = os.Getenv("NO_COLOR") == ""
+	if s.style = StyleOf(out); s.style.Width > 0 && os.Getenv("TERM") != "dumb" {
+		s.terminal = out.(*os.File)
 	}
 	go s.write()
 	if s.Live() {
@@ -98,8 +97,8 @@ func (s *Screen) follow() {
 // Live reports whether the block is shown.
 func (s *Screen) Live() bool { return s.terminal != nil }
 
-// Colours reports whether text may have colours.
-func (s *Screen) Colours() bool { return s.colours }
+// Style returns how text is written to the output.
+func (s *Screen) Style() Style { return s.style }
 
 // Print prints a line of a source, such as a command. It waits while the reader of the output
 // is far behind.

@@ -41,7 +41,7 @@ func TestLines(t *testing.T) {
 	s.Print("a", "30%")
 	s.Print("a", "30%")
 	s.Print("b", "done")
-	s.Say(s.Paint(Red, "said"))
+	s.Say(s.Style().Paint(Red, "said"))
 	s.Note("noted")
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestBlock(t *testing.T) {
 		if width != 19 || height != 5 {
 			t.Errorf("%d columns, %d lines", width, height)
 		}
-		return []string{s.Paint(Green, "NAME"), "a block that is too wide"}
+		return []string{s.Style().Paint(Green, "NAME"), "a block that is too wide"}
 	})
 	const block = "\x1b[32mNAME\x1b[0m\na block that is to…\n" + endUpdate
 	expect(t, terminal, beginUpdate+block)
@@ -145,7 +145,7 @@ func TestNoColour(t *testing.T) {
 	s.Close(t.Context())
 	t.Setenv("NO_COLOR", "1")
 	s = New(s.terminal, s.terminal)
-	if !s.Live() || s.Colours() || s.Paint(Red, "a") != "a" {
+	if !s.Live() || s.Style().Colours || s.Style().Paint(Red, "a") != "a" {
 		t.Error("it has colours")
 	}
 	s.Close(t.Context())

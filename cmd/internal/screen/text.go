@@ -1,29 +1,60 @@
 package screen
 
 import (
-	"fmt"
+	"io"
+	"os"
 	"strings"
-	"time"
 
 	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/term"
 )
 
 // Colour is a colour of text. The zero value is the default.
 type Colour string
 
-// Colours for good states, states to watch and bad states.
+// Colours for good states, states to watch, bad states and remarks, and bold text.
 const (
 	Green  Colour = "32"
 	Yellow Colour = "33"
 	Red    Colour = "31"
+	Cyan   Colour = "36"
+	Bold   Colour = "1"
 )
 
-// Paint returns text in a colour, or as it is if the screen has none.
-func (s *Screen) Paint(c Colour, text string) string {
-	if !s.colours || c == "" {
+// Style says how text is written to an output. The zero value writes it as it is.
+type Style struct {
+	Width   int  // columns of the terminal; 0 for lines of any length
+	Colours bool // unless NO_COLOR is set, or the terminal cannot show them
+}
+
+// StyleOf returns the style for an output.
+func StyleOf(w io.Writer) Style {
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return Style{}
+	}
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil || width <= 0 {
+		width = 80
+	}
+	return Style{Width: width, Colours: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+}
+
+// Paint returns text in a colour, or as it is without colours.
+func (s Style) Paint(c Colour, text string) string {
+	if !s.Colours || c == "" {
 		return text
 	}
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
+}
+
+// Wrap breaks a text at spaces so that it fits beside an indent.
+func (s Style) Wrap(text string, indent int) []string {
+	if s.Width == 0 {
+		return []string{text}
+	}
+	const least = 20
+	return strings.Split(ansi.Wrap(text, max(s.Width-indent, least), ""), "\n")
 }
 
 // gap is the number of spaces between two columns, as in kubectl.
@@ -77,28 +108,3 @@ func Pad(text string, width int) string {
 
 // Shorten shortens text to a width in columns.
 func Shorten(text string, width int) string { return ansi.Truncate(text, width, "…") }
-
-// Wait formats a time to wait, rounded for people.
-func Wait(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < 10*time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	}
-	return d.Round(time.Second).String()
-}
-
-// Age formats the time since something in a few letters, like ages in kubectl.
-func Age(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d < 10*time.Minute:
-		return d.Round(time.Second).String()
-	case d < 3*time.Hour:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d < 2*day:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	}
-	return fmt.Sprintf("%dd", d/day)
-}

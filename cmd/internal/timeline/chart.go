@@ -3,6 +3,8 @@ package timeline
 import (
 	"strings"
 	"time"
+
+	"github.com/restartkit/restart/cmd/internal/human"
 )
 
 // Chart is a run as rows of bars on a time axis. Times are relative to Begin and
@@ -110,14 +112,14 @@ func (c *Chart) Summary() string {
 	if c.Indexed {
 		row = "index"
 	}
-	parts := []string{count(c.Indexes, row), count(c.Attempts, "attempt")}
+	parts := []string{human.Count(c.Indexes, row), human.Count(c.Attempts, "attempt")}
 	for o, n := range c.Outcomes {
 		if n > 0 {
-			parts = append(parts, plain(n)+" "+Outcome(o).String())
+			parts = append(parts, human.Thousands(n)+" "+Outcome(o).String())
 		}
 	}
 	if c.Restarts > 0 {
-		parts = append(parts, count(c.Restarts, "restart"))
+		parts = append(parts, human.Count(c.Restarts, "restart"))
 	}
-	return strings.Join(parts, " · ") + " · " + short(c.Length)
+	return strings.Join(parts, " · ") + " · " + human.Wait(c.Length)
 }

@@ -3,7 +3,7 @@ package timeline
 import (
 	"testing"
 
-	"github.com/restartkit/restart/cmd/internal/timeline/picture/vision"
+	"github.com/restartkit/restart/cmd/internal/picture/vision"
 )
 
 // All readers can tell outcomes apart. Outcomes with equal or similar colours differ in

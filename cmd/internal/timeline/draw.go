@@ -6,7 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/timeline/picture"
+	"github.com/restartkit/restart/cmd/internal/human"
+	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
 // Options configure the drawing of a chart.
@@ -47,7 +48,7 @@ func (c *Chart) describe() string {
 			fmt.Fprintf(&text, " And %d marks more.", len(c.Marks)-i)
 			break
 		}
-		fmt.Fprintf(&text, " At %s: %s.", short(m.At), m.Detail)
+		fmt.Fprintf(&text, " At %s: %s.", human.Wait(m.At), m.Detail)
 	}
 	return text.String()
 }
@@ -205,11 +206,11 @@ func (d *drawing) head() {
 func (d *drawing) axes() {
 	c := d.chart
 	bottom := d.tops[len(d.tops)-1]
-	for _, at := range times(c.Length, d.right-d.left) {
+	for _, at := range picture.Times(c.Length, d.right-d.left) {
 		x := d.x(at)
 		d.p.Line(styleGrid, "", picture.Point{X: x, Y: d.top}, picture.Point{X: x, Y: bottom})
 		style := styleTick
-		label := timeLabel(at)
+		label := picture.TimeLabel(at)
 		if half := picture.Width(label, style.Size) / 2; x+half > d.p.Width-2 {
 			style.Anchor, x = picture.End, d.p.Width-2
 		}
@@ -218,7 +219,7 @@ func (d *drawing) axes() {
 	d.p.Line(styleAxis, "", picture.Point{X: d.left, Y: bottom}, picture.Point{X: d.right, Y: bottom})
 	name := "time since " + c.Begin.UTC().Format("2006-01-02 15:04:05") + " UTC"
 	if c.Paused > 0 {
-		name += ", without " + short(c.Paused) + " between runs"
+		name += ", without " + human.Wait(c.Paused) + " between runs"
 	}
 	d.p.Text(d.left, bottom+2*lineStep+3, styleFaint, picture.Fit(name, fontSize, d.right-d.left))
 	rows := styleRow

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/restartkit/restart/cmd/internal/timeline/picture"
+	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
 // legendLine is one line of the legend.

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/restartkit/restart/cmd/internal/timeline/picture"
+	"github.com/restartkit/restart/cmd/internal/human"
+	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
 // markLane is one line of mark labels.
@@ -80,7 +81,7 @@ func (d *drawing) place(l markLabel) {
 	d.lanes = append(d.lanes, markLane{l})
 }
 
-func (m *Mark) text() string { return fmt.Sprintf("%s: %s", short(m.At), m.Detail) }
+func (m *Mark) text() string { return fmt.Sprintf("%s: %s", human.Wait(m.At), m.Detail) }
 
 // markTop returns the top of the marks' lines, below the legend.
 func (d *drawing) markTop() float64 {

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/timeline/picture"
+	"github.com/restartkit/restart/cmd/internal/human"
+	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
 // label returns the label of a row.
@@ -15,9 +16,9 @@ func (c *Chart) label(r *Row) string {
 		return fmt.Sprint(r.First)
 	}
 	if r.Failed {
-		return fmt.Sprintf("%s failed of %d–%d", plain(r.Indexes), r.First, r.Last)
+		return fmt.Sprintf("%s failed of %d–%d", human.Thousands(r.Indexes), r.First, r.Last)
 	}
-	return fmt.Sprintf("%s of %d–%d, %s", plain(r.Indexes), r.First, r.Last, perIndex(r))
+	return fmt.Sprintf("%s of %d–%d, %s", human.Thousands(r.Indexes), r.First, r.Last, perIndex(r))
 }
 
 // perIndex returns the number of attempts per index of a group.
@@ -59,7 +60,7 @@ func (d *drawing) wait(w Wait, y float64) {
 	if to <= from {
 		return
 	}
-	d.p.Line(styleWait, fmt.Sprintf("%s – %s: %s", short(w.From), short(w.To), w.Detail), picture.Point{X: from, Y: y}, picture.Point{X: to, Y: y})
+	d.p.Line(styleWait, fmt.Sprintf("%s – %s: %s", human.Wait(w.From), human.Wait(w.To), w.Detail), picture.Point{X: from, Y: y}, picture.Point{X: to, Y: y})
 }
 
 // leastBar is the width of the shortest bar, wide enough to show pattern and outline.
@@ -83,7 +84,7 @@ func (d *drawing) bar(r *Row, b *Bar, top, height float64) {
 	for _, w := range b.Restarts {
 		if w.From <= until {
 			end := min(d.x(min(w.To, until)), x+width)
-			drawRestart(d.p, min(d.x(w.From), x+width), end, top, height, short(w.From)+": "+w.Detail)
+			drawRestart(d.p, min(d.x(w.From), x+width), end, top, height, human.Wait(w.From)+": "+w.Detail)
 		}
 	}
 }
@@ -118,12 +119,12 @@ func (d *drawing) hover(r *Row, b *Bar) string {
 		}
 		s.WriteString("pod " + b.Pod)
 	}
-	fmt.Fprintf(&s, "\n%s – %s (%s): %s", short(b.From), short(b.To), short(b.To-b.From), b.Outcome)
+	fmt.Fprintf(&s, "\n%s – %s (%s): %s", human.Wait(b.From), human.Wait(b.To), human.Wait(b.To-b.From), b.Outcome)
 	if b.Detail != "" {
 		s.WriteString("\n" + b.Detail)
 	}
 	if n := len(b.Restarts); n > 0 {
-		s.WriteString("\n" + count(n, "restart") + " in its pod")
+		s.WriteString("\n" + human.Count(n, "restart") + " in its pod")
 	}
 	return s.String()
 }

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/timeline/picture"
+	"github.com/restartkit/restart/cmd/internal/human"
+	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
 // A strip shows the number of running pods over time by outcome, instead of bars. All
@@ -141,16 +142,16 @@ func (d *drawing) stripHover(r *Row) string {
 	}
 	s := fmt.Sprintf("index %d", r.First)
 	if r.Indexes > 1 {
-		s = fmt.Sprintf("%s, between %d and %d", count(r.Indexes, "index"), r.First, r.Last)
+		s = fmt.Sprintf("%s, between %d and %d", human.Count(r.Indexes, "index"), r.First, r.Last)
 	}
-	s += "\n" + count(r.Attempts, "attempt")
+	s += "\n" + human.Count(r.Attempts, "attempt")
 	for o, n := range outcomes {
 		if n > 0 {
-			s += fmt.Sprintf("\n%s %s", plain(n), Outcome(o))
+			s += fmt.Sprintf("\n%s %s", human.Thousands(n), Outcome(o))
 		}
 	}
 	if len(r.Waits) > 0 {
-		s += "\n" + count(len(r.Waits), "wait")
+		s += "\n" + human.Count(len(r.Waits), "wait")
 	}
 	return s
 }

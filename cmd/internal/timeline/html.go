@@ -11,12 +11,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/restartkit/restart/cmd/internal/timeline/picture"
+	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
 // SVG returns the chart as an SVG file, with colours for dark grounds.
 func (c *Chart) SVG() []byte {
-	return c.Draw(Options{}).SVG(picture.SVGOptions{Prefix: "tl", Dark: true})
+	return c.Draw(Options{}).SVG(picture.SVGOptions{Prefix: "tl"})
 }
 
 //go:embed page.js
@@ -79,5 +79,5 @@ func (c *Chart) section(class string, width float64) string {
 	return fmt.Sprintf(`<div class="%s" data-left="%.2f" data-right="%.2f" data-top="%.2f" data-bottom="%.2f" data-least="%d" data-bars="%s">
 %s</div>
 `, class, d.left, d.right, d.markTop(), d.tops[len(d.tops)-1], leastBar, strings.Join(bars, " "),
-		d.p.SVG(picture.SVGOptions{Prefix: class, Dark: true, Fluid: true}))
+		d.p.SVG(picture.SVGOptions{Prefix: class, Fluid: true}))
 }

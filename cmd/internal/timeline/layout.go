@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/timeline/picture"
+	"github.com/restartkit/restart/cmd/internal/human"
 )
 
 // Layout returns the chart of a run. It accepts any events, in the order in which they
@@ -85,7 +85,7 @@ func (l *layout) at(t time.Time) time.Duration {
 func (l *layout) since(t time.Time) time.Duration { return t.Sub(l.chart.Begin) }
 
 // text returns foreign text ready to show.
-func text(s string) string { return picture.Clean(s, 200) }
+func text(s string) string { return human.Excerpt(s, 200) }
 
 func (l *layout) event(e *Event) {
 	if l.runs == nil {
@@ -123,7 +123,7 @@ func (l *layout) resume(e *Event) {
 	detail := "another run resumes the Job"
 	if pause > 0 {
 		l.chart.Paused = add(l.chart.Paused, pause)
-		detail += ", " + short(pause) + " later"
+		detail += ", " + human.Wait(pause) + " later"
 	}
 	// A negative pause means that the clock was set back. The run still continues at
 	// the end of the previous one.
@@ -274,7 +274,7 @@ func (l *layout) pod(e *Event) {
 		l.restart(p, e, at)
 	case Deleted:
 		if p.open {
-			p.row.bars[p.bar].Detail = "deleted" + inBrackets(e.Reason) + " at " + short(at)
+			p.row.bars[p.bar].Detail = "deleted" + inBrackets(e.Reason) + " at " + human.Wait(at)
 		}
 	case Terminated:
 		switch {

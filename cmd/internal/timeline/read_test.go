@@ -27,7 +27,7 @@ func TestWrittenEventsAreReadBack(t *testing.T) {
 // A file that is cut off anywhere gives all its whole lines, also after a resumed run
 // has written on.
 func TestTornLinesHideNoOther(t *testing.T) {
-	events := sampleRun(2, 2, 7)
+	events := sampleRun(1, 1, 7)
 	var file bytes.Buffer
 	if err := Write(&file, events...); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestTornLinesHideNoOther(t *testing.T) {
 		if err != nil || cut || len(got) != whole+2 {
 			t.Fatalf("%d bytes and a resumed run: %d events, want %d, %v", n, len(got), whole+2, err)
 		}
-		if n%20 == 0 {
+		if n%100 == 0 {
 			if err := check(got); err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/timeline/picture"
+	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
 // at returns the instant that many milliseconds after the start.

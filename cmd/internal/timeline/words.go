@@ -2,11 +2,10 @@ package timeline
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/timeline/picture"
+	"github.com/restartkit/restart/cmd/internal/human"
 )
 
 // endText returns a description of the end of a pod or container.
@@ -40,7 +39,7 @@ func endText(e *Event) string {
 
 // waits returns a description of a wait and its reason.
 func waits(e *Event) string {
-	s := "waits " + short(time.Duration(e.Wait))
+	s := "waits " + human.Wait(time.Duration(e.Wait))
 	if e.Why != "" {
 		s += ": " + text(e.Why)
 	}
@@ -52,39 +51,4 @@ func inBrackets(reason string) string {
 		return ""
 	}
 	return " (" + text(reason) + ")"
-}
-
-// count returns a number with its noun.
-func count(n int, noun string) string {
-	switch {
-	case n == 1:
-		return "1 " + noun
-	case strings.HasSuffix(noun, "x"):
-		return plain(n) + " " + noun + "es"
-	}
-	return plain(n) + " " + noun + "s"
-}
-
-// plain returns a number with commas between thousands.
-func plain(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// short returns a duration with three or four digits.
-func short(d time.Duration) string {
-	for _, unit := range []time.Duration{time.Hour, time.Minute, time.Second, time.Millisecond, time.Microsecond} {
-		if d < unit {
-			continue
-		}
-		switch unit {
-		case time.Hour, time.Minute:
-			return picture.Duration(d.Round(unit / 60))
-		}
-		return d.Round(unit / 100).String()
-	}
-	return d.String()
 }

@@ -178,6 +178,27 @@ func TestBadTextsAreAnswered(t *testing.T) {
 	}
 }
 
+// A paste of more than the page reads is refused at once, with the limit.
+func TestPasteIsLimited(t *testing.T) {
+	p := open(t, "", 800, false)
+	const paste = `(() => {
+		const data = new DataTransfer();
+		data.setData('text/plain', 'x'.repeat($));
+		const event = new ClipboardEvent('paste', {clipboardData: data, bubbles: true, cancelable: true});
+		document.getElementById('manifest').dispatchEvent(event);
+		return event.defaultPrevented;
+	})()`
+	if eval[bool](p, paste, 1000) {
+		t.Error("a short text is refused")
+	}
+	if !eval[bool](p, paste, 5<<20) {
+		t.Error("5 MB are taken")
+	}
+	if notice := p.texts("#notice"); len(notice) != 1 || !strings.Contains(notice[0], "reads at most 262,144") {
+		t.Errorf("%q", notice)
+	}
+}
+
 // The link keeps the input, and shows it in another browser.
 func TestLinkShowsWhatOneSaw(t *testing.T) {
 	p := open(t, "", 1000, false)

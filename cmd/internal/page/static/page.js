@@ -77,7 +77,7 @@ function question(tab) {
 	switch (tab) {
 	case 'check': return {manifest, job: state.job, trials: state.trials};
 	case 'run': return {manifest, job: state.job, script: state.script?.slice(0, largestScript + 1), step: state.step, width: width('panel-run')};
-	default: return {...state.curves, width: width('charts'), dark: matchMedia('(prefers-color-scheme: dark)').matches};
+	default: return {...state.curves, width: width('charts')};
 	}
 }
 
@@ -194,6 +194,20 @@ function lineHeight(field, lines) {
 	const style = getComputedStyle(field);
 	if (field.scrollHeight <= field.clientHeight) return parseFloat(style.lineHeight);
 	return (field.scrollHeight - parseFloat(style.paddingTop) - parseFloat(style.paddingBottom)) / lines;
+}
+
+// withLimit refuses a text that is longer than the program reads, before the browser lays it
+// out, which takes long.
+function withLimit(field, most) {
+	const given = (event, data) => {
+		const size = (data?.getData('text') ?? '').length;
+		const kept = field.value.length - (event.type === 'paste' ? field.selectionEnd - field.selectionStart : 0);
+		if (size + kept <= most) return;
+		event.preventDefault();
+		notice(`This text has ${(size + kept).toLocaleString('en')} characters; the page reads at most ${most.toLocaleString('en')}. The command restart check reads files of up to 16 MiB.`);
+	};
+	field.addEventListener('paste', event => given(event, event.clipboardData));
+	field.addEventListener('drop', event => given(event, event.dataTransfer));
 }
 
 function withNumbers(field) {
@@ -477,7 +491,7 @@ let policyShape = '';
 // curves returns the settings to edit.
 function curves() {
 	if (!state.curves.policies) {
-		const {width, dark, ...settings} = latest.curves.settings;
+		const {width, ...settings} = latest.curves.settings;
 		state.curves = settings;
 	}
 	return state.curves;
@@ -599,7 +613,6 @@ function listen() {
 	});
 	window.addEventListener('hashchange', readLink);
 	window.addEventListener('resize', () => { if (state.tab !== 'check') changed(200); });
-	matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { if (state.tab === 'curves') changed(0); });
 	window.addEventListener('beforeprint', () => { byId('paper').textContent = state.manifest; });
 }
 
@@ -617,6 +630,8 @@ async function start() {
 	examples = await answer.json();
 	fill('example', node('option', {value: '-1'}, 'your own'), ...examples.map((e, i) => node('option', {value: String(i)}, e.name)));
 	for (const id of ['manifest', 'script']) withNumbers(byId(id));
+	withLimit(byId('manifest'), largestManifest);
+	withLimit(byId('script'), largestScript);
 	listen();
 	if (!await readLink()) {
 		const wrong = !byId('notice').hidden;

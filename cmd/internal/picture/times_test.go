@@ -1,4 +1,4 @@
-package timeline
+package picture
 
 import (
 	"math"
@@ -10,13 +10,13 @@ import (
 func TestTimesHaveShortLabels(t *testing.T) {
 	const hour = time.Hour
 	for at, want := range map[time.Duration]string{0: "0s", 1500 * time.Millisecond: "1.5s", 90 * time.Second: "1m30s", 23 * hour: "23h", 24 * hour: "1d", 36 * hour: "36h", 50 * 24 * hour: "50d", 8760 * hour: "1y", 87600 * hour: "10y"} {
-		if got := timeLabel(at); got != want {
+		if got := TimeLabel(at); got != want {
 			t.Errorf("%v: %s, want %s", at, got, want)
 		}
 	}
 	var years []string
-	for _, at := range times(87600*hour, 452) {
-		years = append(years, timeLabel(at))
+	for _, at := range Times(87600*hour, 452) {
+		years = append(years, TimeLabel(at))
 	}
 	if want := []string{"0s", "2y", "4y", "6y", "8y", "10y"}; !slices.Equal(years, want) {
 		t.Errorf("ten years have %v, want %v", years, want)

@@ -14,14 +14,13 @@ type SVGOptions struct {
 	// Prefix begins all names, so that a page can contain several pictures. It must
 	// begin with a letter, followed by letters, digits and '-'. "" means "p".
 	Prefix string
-	// Dark adds colours for readers who prefer a dark ground.
-	Dark bool
 	// Fluid omits width and height, so that the page sets the size.
 	Fluid bool
 }
 
 // SVG returns the picture as an SVG document, which HTML pages may embed, without
-// scripts or external references.
+// scripts or external references. It has the dark colours for readers who prefer a dark
+// ground.
 func (p *Picture) SVG(o SVGOptions) []byte {
 	if o.Prefix == "" {
 		o.Prefix = "p"
@@ -37,7 +36,7 @@ func (p *Picture) SVG(o SVGOptions) []byte {
 	}
 	fmt.Fprintf(&b, " role=\"img\" aria-labelledby=\"%[1]s-title %[1]s-desc\" class=\"%[1]s\" font-family='%[2]s'>\n", o.Prefix, Family)
 	fmt.Fprintf(&b, "<title id=\"%[1]s-title\">%[2]s</title>\n<desc id=\"%[1]s-desc\">%[3]s</desc>\n", o.Prefix, escape(p.Title), escape(p.Desc))
-	w.styles(&b, o.Dark)
+	w.styles(&b)
 	b.Write(w.body.Bytes())
 	b.WriteString("</svg>\n")
 	return b.Bytes()
@@ -107,15 +106,12 @@ func writePath(b *bytes.Buffer, points []Point) {
 }
 
 // styles writes the classes and their patterns.
-func (w *svgWriter) styles(b *bytes.Buffer, dark bool) {
+func (w *svgWriter) styles(b *bytes.Buffer) {
 	b.WriteString("<style>\n")
 	w.rules(b, func(c Colour) uint32 { return c.light })
-	if dark {
-		b.WriteString("@media (prefers-color-scheme:dark){\n")
-		w.rules(b, func(c Colour) uint32 { return c.dark })
-		b.WriteString("}\n")
-	}
-	b.WriteString("</style>\n")
+	b.WriteString("@media (prefers-color-scheme:dark){\n")
+	w.rules(b, func(c Colour) uint32 { return c.dark })
+	b.WriteString("}\n</style>\n")
 	for i, s := range w.order {
 		if s.Pattern == Plain {
 			continue

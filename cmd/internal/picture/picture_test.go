@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/restartkit/restart/cmd/internal/human"
 )
 
 // texts returns what the elements of that name in an SVG document say.
@@ -48,16 +49,11 @@ func FuzzTextStaysText(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		clean := Clean(text, 1000)
-		for _, r := range clean {
-			if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
-				t.Fatalf("Clean(%q) = %q", text, clean)
-			}
-		}
+		clean := human.Escape(text)
 		p := &Picture{Width: 100, Height: 50, Title: clean, Desc: text}
 		p.Text(1, 2, Style{Fill: Text, Size: 10}, clean)
 		p.Rect(0, 0, 5, 5, Style{Fill: Blue}, "x"+clean)
-		svg := p.SVG(SVGOptions{Dark: true})
+		svg := p.SVG(SVGOptions{})
 		if got := texts(t, svg, "text"); len(got) != 1 || got[0] != clean {
 			t.Fatalf("%q became %q", clean, got)
 		}
@@ -68,16 +64,6 @@ func FuzzTextStaysText(f *testing.F) {
 			t.Fatalf("%q became %q", text, got)
 		}
 	})
-}
-
-func TestCleanTextIsBounded(t *testing.T) {
-	for text, want := range map[string]string{
-		"abc": "abc", "abcd": "abc…", "äöü": "äöü", "a\nb": `a\nb`, "\x1b": `\x1b`, "\xff": `\xff`, "\u202e": `\u202e`, "\ufffd": "\ufffd",
-	} {
-		if got := Clean(text, 3); got != want {
-			t.Errorf("Clean(%q) = %q, want %q", text, got, want)
-		}
-	}
 }
 
 // Cut text fits, and keeps its beginning and its end.
@@ -136,37 +122,13 @@ func TestPrefixBeginsAllNames(t *testing.T) {
 	}
 }
 
-// A dark ground has its own colours, for those who want it.
-func TestDarkColoursAreOptional(t *testing.T) {
+// A dark ground has its own colours.
+func TestDarkColours(t *testing.T) {
 	p := &Picture{Width: 10, Height: 10}
 	p.Rect(0, 0, 5, 5, Style{Fill: Pair(0xaa0000, 0x00bb00)}, "")
-	for dark, want := range map[bool]int{false: 0, true: 1} {
-		svg := string(p.SVG(SVGOptions{Dark: dark}))
-		if strings.Count(svg, "#aa0000") != 1 || strings.Count(svg, "#00bb00") != want {
-			t.Errorf("dark %v:\n%s", dark, svg)
-		}
-	}
-}
-
-// A number has as many digits as tell it from its neighbours in a table.
-func TestNumberShowsWhatCounts(t *testing.T) {
-	for n, want := range map[float64]string{
-		0: "0", 7: "7", -7: "-7", 110: "110", 1_234_567: "1234567", 1e14: "100000000000000", 1e15: "1e+15",
-		0.0333: "0.033", -0.0333: "-0.033", 0.1: "0.10", 2.5: "2.50", -2.5: "-2.50", 99.994: "99.99", 100.4: "100", 1234567.8: "1234568", 2.5e17: "2.5e+17",
-	} {
-		if got := Number(n); got != want {
-			t.Errorf("%v: %s, want %s", n, got, want)
-		}
-	}
-}
-
-func TestShortDurationsHaveNoZeroParts(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "0s", 90 * time.Second: "1m30s", 5 * time.Minute: "5m", time.Hour: "1h", time.Hour + 20*time.Second: "1h0m20s", 30 * time.Hour: "30h", 100 * time.Millisecond: "100ms",
-	} {
-		if got := Duration(d); got != want {
-			t.Errorf("picture.Duration(%v) = %q, want %q", d, got, want)
-		}
+	light, dark, _ := strings.Cut(string(p.SVG(SVGOptions{})), "@media (prefers-color-scheme:dark)")
+	if !strings.Contains(light, "#aa0000") || strings.Contains(dark, "#aa0000") || !strings.Contains(dark, "#00bb00") {
+		t.Errorf("light:\n%s\ndark:\n%s", light, dark)
 	}
 }
 

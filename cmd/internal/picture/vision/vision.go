@@ -4,7 +4,7 @@ package vision
 import (
 	"math"
 
-	"github.com/restartkit/restart/cmd/internal/timeline/picture"
+	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
 // Visions are matrices for linear red, green and blue as seen with and without colour

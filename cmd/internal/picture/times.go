@@ -1,4 +1,4 @@
-package timeline
+package picture
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/restartkit/restart/cmd/internal/timeline/picture"
+	"github.com/restartkit/restart/cmd/internal/human"
 )
 
 const (
@@ -41,9 +41,9 @@ func roundStep(length time.Duration, most int) time.Duration {
 // most 12 pixels.
 const tickWidth = 66
 
-// times returns round times in 0..end whose labels do not touch on an axis of that
+// Times returns round times in 0..end whose labels do not touch on an axis of that
 // length.
-func times(end time.Duration, pixels float64) []time.Duration {
+func Times(end time.Duration, pixels float64) []time.Duration {
 	step := roundStep(end, int(pixels/tickWidth))
 	var all []time.Duration
 	for at := time.Duration(0); at <= end; at += step {
@@ -55,14 +55,14 @@ func times(end time.Duration, pixels float64) []time.Duration {
 	return all
 }
 
-// timeLabel formats a time as a label, such as 1m30s, 2h, 3d or 10y. A year has 365
+// TimeLabel formats a time as a label, such as 1m30s, 2h, 3d or 10y. A year has 365
 // days.
-func timeLabel(at time.Duration) string {
+func TimeLabel(at time.Duration) string {
 	switch {
 	case at >= year && at%year == 0:
 		return strconv.Itoa(int(at/year)) + "y"
 	case at >= day && at%day == 0:
 		return strconv.Itoa(int(at/day)) + "d"
 	}
-	return picture.Duration(at)
+	return human.Duration(at)
 }

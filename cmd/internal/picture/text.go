@@ -1,11 +1,7 @@
 package picture
 
 import (
-	"fmt"
-	"math"
-	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -67,56 +63,6 @@ func Fit(text string, size, width float64) string {
 		tail -= n
 	}
 	return text[:head] + "…" + text[tail:]
-}
-
-// Clean returns foreign text cut to limit characters. It escapes control characters and
-// those that change the direction of writing, as in a Go string literal.
-func Clean(text string, limit int) string {
-	var b strings.Builder
-	n := 0
-	for i, r := range text {
-		if n++; n > limit {
-			b.WriteString("…")
-			break
-		}
-		switch {
-		case r == utf8.RuneError && !strings.HasPrefix(text[i:], "\uFFFD"):
-			b.WriteString(`\x` + strconv.FormatUint(uint64(text[i])|0x100, 16)[1:])
-		case r == ' ' || unicode.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			quoted := strconv.QuoteRuneToASCII(r)
-			b.WriteString(quoted[1 : len(quoted)-1])
-		}
-	}
-	return b.String()
-}
-
-// Duration formats a duration without zero parts, such as 5m for 5m0s.
-func Duration(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
-}
-
-// Number formats a count or rate, with decimals if small and not whole.
-func Number(n float64) string {
-	switch {
-	case math.Abs(n) >= 1e15:
-		return fmt.Sprintf("%.3g", n)
-	case n == math.Trunc(n):
-		return fmt.Sprintf("%.0f", n)
-	case math.Abs(n) < 0.1:
-		return fmt.Sprintf("%.2g", n)
-	case math.Abs(n) < 100:
-		return fmt.Sprintf("%.2f", n)
-	}
-	return fmt.Sprintf("%.0f", n)
 }
 
 // Wrap breaks text into lines of at most width, at spaces other than no-break spaces.
