@@ -207,11 +207,7 @@ func (g *Generator[K, S]) listed(r *record[K], seen []Container, ended tick, now
 	}
 	g.stats.UnseenContainers += uint64(unseen)
 	if steps > 0 && g.relying && !announced {
-		u := g.missed.Put(r.key)
-		if u.steps == 0 {
-			u.found = now
-		}
-		u.steps += steps
+		g.noteMissed(r.key, steps, now)
 	}
 	inspect = inspect || shown != r.cached || r.sync > 0
 	switch failing := g.sched.backsOff(r.key); {
@@ -230,6 +226,16 @@ func (g *Generator[K, S]) listed(r *record[K], seen []Container, ended tick, now
 		g.sched.dropRepeat(r.key)
 	}
 	g.count(r)
+}
+
+// noteMissed notes steps of a pod that a full list found before any event. They count as
+// missed if none comes within a period.
+func (g *Generator[K, S]) noteMissed(key K, steps int, now time.Time) {
+	m := g.missed.Put(key)
+	if m.steps == 0 {
+		m.found = now
+	}
+	m.steps += steps
 }
 
 // inspectionAnswered handles the answer to an inspection. If it is as new as what is known,

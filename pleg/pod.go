@@ -49,7 +49,7 @@ type container struct {
 	isSince     tick // when the first answer that showed this rank ended
 	seen        bool // an answer has shown the container
 	reported    rank // the furthest rank passed on as a step
-	shown       tick // when the last answer that showed the container ended, or when it was expected
+	shown       tick // when the last answer that showed the container ended, or when it was expected; too early while the pod is settled
 	missing     bool // a full list that began after shown lacks it
 	endKnown    tick // when the first answer that shows its end ended; 0 before
 	endReported bool // its end has been passed on
@@ -87,7 +87,8 @@ type pod[K comparable] struct {
 	lastEvent  tick
 
 	// A pod whose containers are just those of the last full list is settled. The next
-	// list is then compared with last, which takes no look-up.
+	// list is then compared with last, which takes no lookup. Meanwhile container.shown
+	// stays as it is, so whatever reads it or changes a container calls unsettle first.
 	settled bool
 	last    []Container
 	listed  tick // when the last list that the pod was settled in ended
@@ -118,7 +119,8 @@ type end[K comparable] struct {
 	open  bool // the end comes once more, perhaps with details
 }
 
-// unsettle makes the next list be compared with every container.
+// unsettle makes the next list be compared with every container, and brings their shown up
+// to date.
 func (p *pod[K]) unsettle() {
 	if !p.settled {
 		return
