@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
 	"sigs.k8s.io/yaml"
 
 	"github.com/restartkit/restart/cmd/internal/human"
@@ -317,7 +316,7 @@ func (b *bar) lines(width int) []string {
 		percent = 100 * done / total
 	}
 	before, after := fmt.Sprintf("%s %3d%% |", b.counts, percent), fmt.Sprintf("| (%d/%d)", done, total)
-	room := width - ansi.StringWidth(before) - ansi.StringWidth(after)
+	room := width - screen.Width(before) - screen.Width(after)
 	if room <= shortestBar {
 		return []string{screen.Shorten(fmt.Sprintf("(%d/%d) %s", done, total, b.counts), width)}
 	}

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/restartkit/restart/cmd/internal/screen"
 	"github.com/restartkit/restart/cmd/internal/timeline"
 )
 
@@ -437,7 +437,7 @@ func TestBarShowsHowFarTheJobIs(t *testing.T) {
 			if total < 0 {
 				b.total = nil
 			}
-			if got := b.lines(width); len(got) != 1 || ansi.StringWidth(got[0]) > width {
+			if got := b.lines(width); len(got) != 1 || screen.Width(got[0]) > width {
 				t.Fatalf("%d completions, %d columns: %q", total, width, got)
 			}
 		}

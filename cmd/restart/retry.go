@@ -23,7 +23,7 @@ import (
 
 // retryFlags are the flags of restart retry.
 type retryFlags struct {
-	curve    curveFlags
+	curve    delayFlags
 	attempts int
 	limit    time.Duration // for all attempts and waits; 0 means no limit
 	timeout  time.Duration // for each attempt; 0 means no limit

@@ -41,7 +41,7 @@ type keptCommand struct {
 // runFlags are flags that the settings do not hold as they are.
 type runFlags struct {
 	file, name, policy string
-	curve              curveFlags
+	curve              delayFlags
 	rate               float64
 	burst              int
 	grace              time.Duration

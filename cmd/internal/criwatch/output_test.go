@@ -8,11 +8,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/restartkit/restart/cmd/internal/human"
+	"github.com/restartkit/restart/cmd/internal/screen"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -144,7 +144,7 @@ func TestLinesStayAligned(t *testing.T) {
 	var at []int
 	for text := range strings.Lines(out.String()) {
 		before, _, _ := strings.Cut(text, "app/0")
-		at = append(at, ansi.StringWidth(before))
+		at = append(at, screen.Width(before))
 	}
 	if at[0] >= at[1] || at[1] != at[2] {
 		t.Errorf("the containers are at columns %v:\n%s", at, &out)

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/cmd/internal/screen"
 	"github.com/restartkit/restart/pleg"
@@ -30,7 +28,7 @@ func (w *textWriter) line(l line) error {
 		cell = human.Escape(cell) // names of the runtime may hold any characters
 		text += cell
 		if i < len(w.widths) {
-			width := ansi.StringWidth(cell)
+			width := screen.Width(cell)
 			w.widths[i] = max(w.widths[i], width)
 			text += strings.Repeat(" ", w.widths[i]-width+2)
 		}

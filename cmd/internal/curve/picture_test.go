@@ -39,7 +39,7 @@ func TestPictureNamesItsLines(t *testing.T) {
 		{[]string{"kubelet", "docker"}, 30 * time.Minute, []string{"kubelet: 9<", "docker: 38<", "kubelet: 9 restarts. docker: 38 restarts.", "time since the first start", ">25m<", ">A title<"}},
 		{[]string{"kubelet", "fast=1s/1s"}, 30 * time.Minute, []string{"kubelet: 9<", "fast: 1.8k<", "A title (logarithmic scale)", ">100<"}},
 		{[]string{"&lt;=1ms/1ms"}, Longest, []string{"&#38;lt;: 315G", ">10y<"}},
-		{[]string{"5m/5m", "a=5m/5m", "b=5m/5m"}, time.Second, []string{"5m/5m: 0", "a: 0", "b: 0", ">500ms<"}},
+		{[]string{"5m/5m", "a=5m/5m", "b=5m/5m"}, time.Second, []string{"5m/5m: 0", "a: 0", "b: 0", ">200ms<"}},
 		{[]string{strings.Repeat("W", LongestName) + "=kubelet"}, time.Hour, []string{">WWW", "…"}},
 	} {
 		p := Picture{Title: "A title", Curves: parsed(t, test.curves...), End: test.end, Width: 720, Height: 240}

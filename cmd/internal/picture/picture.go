@@ -141,13 +141,12 @@ func (p *Picture) Text(x, y float64, s Style, text string) {
 // Colours distinguishable by colour-blind people, from Masataka Okabe and Kei Ito,
 // "Color Universal Design", 2008, https://jfly.uni-koeln.de/color/.
 var (
-	Orange        = RGB(0xe69f00)
-	SkyBlue       = RGB(0x56b4e9)
-	BluishGreen   = RGB(0x009e73)
-	Yellow        = RGB(0xf0e442)
-	Blue          = RGB(0x0072b2)
-	Vermillion    = RGB(0xd55e00)
-	ReddishPurple = RGB(0xcc79a7)
+	Orange      = RGB(0xe69f00)
+	SkyBlue     = RGB(0x56b4e9)
+	BluishGreen = RGB(0x009e73)
+	Yellow      = RGB(0xf0e442)
+	Blue        = RGB(0x0072b2)
+	Vermillion  = RGB(0xd55e00)
 )
 
 // Colours of the ground, texts, axes and grid lines.

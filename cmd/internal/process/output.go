@@ -202,13 +202,6 @@ func (l *lines) safe() string {
 	return human.Line(text, l.colours)
 }
 
-// EachLine calls print with each line of a text, as it would with the output of a command.
-func EachLine(text string, colours bool, print func(Line)) {
-	l := &lines{print: print, colours: colours}
-	l.write([]byte(text), time.Time{})
-	l.end()
-}
-
 // null opens the null device for what a command reads or writes.
 func null() (*os.File, error) { return os.OpenFile(os.DevNull, os.O_RDWR, 0) }
 

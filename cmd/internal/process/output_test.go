@@ -69,7 +69,9 @@ func TestLines(t *testing.T) {
 // A line without an end is cut, so that it does not fill the memory.
 func TestLongLines(t *testing.T) {
 	var lengths []int
-	EachLine(strings.Repeat("x", 2*longestLine+3)+"\n"+strings.Repeat("\a", longestLine)+"\n", false, func(l Line) { lengths = append(lengths, len(l.Text)) })
+	l := &lines{print: func(l Line) { lengths = append(lengths, len(l.Text)) }}
+	l.write([]byte(strings.Repeat("x", 2*longestLine+3)+"\n"+strings.Repeat("\a", longestLine)+"\n"), time.Time{})
+	l.end()
 	if want := fmt.Sprint([]int{longestLine, longestLine, 3, 4 * longestLine, 0}); fmt.Sprint(lengths) != want {
 		t.Errorf("%v, want %s", lengths, want)
 	}

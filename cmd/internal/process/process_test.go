@@ -177,7 +177,7 @@ func TestCommandsThatCannotStart(t *testing.T) {
 // Stop reaches the whole group, and SIGKILL follows after the grace.
 func TestStop(t *testing.T) {
 	r := newRunner(t)
-	p := start(t, r, `trap 'echo first; exit 3' TERM; (trap 'echo second; exit 0' TERM; echo ready; while :; do sleep 0.01; done) & wait; wait`)
+	p := start(t, r, `trap 'wait; echo first; exit 3' TERM; (trap 'echo second; exit 0' TERM; sleep 1000 & echo ready; wait) & wait; wait`)
 	p.says("ready")
 	p.Stop(syscall.SIGTERM, time.Hour)
 	lines := []string{(<-p.lines).Text, (<-p.lines).Text}

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 )
 
@@ -279,7 +278,7 @@ func (s *Screen) size() (width, height int) {
 func (s *Screen) erase(text *strings.Builder, width int) {
 	rows := 0
 	for _, one := range s.drawn {
-		rows += max((ansi.StringWidth(one)+width-1)/width, 1)
+		rows += max((Width(one)+width-1)/width, 1)
 	}
 	if rows > 0 {
 		fmt.Fprintf(text, "\x1b[%dA\r\x1b[J", rows)
@@ -303,7 +302,7 @@ func (s *Screen) draw(text *strings.Builder, block func(width, height int) []str
 	}
 	s.drawn = append(s.drawn, below...)
 	for i, one := range s.drawn {
-		s.drawn[i] = ansi.Truncate(one, width, "…")
+		s.drawn[i] = Shorten(one, width)
 		text.WriteString(s.drawn[i] + "\n")
 	}
 }

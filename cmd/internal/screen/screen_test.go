@@ -29,6 +29,19 @@ func TestColumns(t *testing.T) {
 	}
 }
 
+func TestWrap(t *testing.T) {
+	const text = "a word, 日本 and averyverylongwordthatdoesnotfit"
+	for width, want := range map[int]string{
+		0:  text,
+		24: "a word, 日本 and|averyverylongwordthatdoesnotfit",
+		80: text,
+	} {
+		if got := strings.Join(Style{Width: width}.Wrap(text, 2), "|"); got != want {
+			t.Errorf("%d: %s, want %s", width, got, want)
+		}
+	}
+}
+
 // Elsewhere than on a terminal there are only lines.
 func TestLines(t *testing.T) {
 	var out, notes strings.Builder

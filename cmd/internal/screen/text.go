@@ -5,7 +5,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
+	"github.com/clipperhouse/displaywidth"
 	"golang.org/x/term"
 )
 
@@ -48,14 +48,32 @@ func (s Style) Paint(c Colour, text string) string {
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
-// Wrap breaks a text at spaces so that it fits beside an indent.
-func (s Style) Wrap(text string, indent int) []string {
+// Wrap breaks a text at spaces so that it fits beside an indent, unless a word is wider.
+func (s Style) Wrap(text string, indent int) (lines []string) {
 	if s.Width == 0 {
 		return []string{text}
 	}
 	const least = 20
-	return strings.Split(ansi.Wrap(text, max(s.Width-indent, least), ""), "\n")
+	room := max(s.Width-indent, least)
+	line, begun := "", false
+	for word := range strings.SplitSeq(text, " ") {
+		switch {
+		case !begun:
+			line, begun = word, true
+		case Width(line)+1+Width(word) > room:
+			lines, line = append(lines, line), word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
 }
+
+// columns measures text that may have colours.
+var columns = displaywidth.Options{ControlSequences: true}
+
+// Width returns the columns that text takes. Colours take none.
+func Width(text string) int { return columns.String(text) }
 
 // gap is the number of spaces between two columns, as in kubectl.
 const gap = 3
@@ -80,7 +98,7 @@ func align(table [][]string) []string {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], ansi.StringWidth(cell))
+			widths[i] = max(widths[i], Width(cell))
 		}
 	}
 	lines := make([]string, len(table))
@@ -96,15 +114,15 @@ func align(table [][]string) []string {
 
 func widest(lines []string) (width int) {
 	for _, line := range lines {
-		width = max(width, ansi.StringWidth(line))
+		width = max(width, Width(line))
 	}
 	return width
 }
 
 // Pad adds spaces to text up to a width in columns.
 func Pad(text string, width int) string {
-	return text + strings.Repeat(" ", max(width-ansi.StringWidth(text), 0))
+	return text + strings.Repeat(" ", max(width-Width(text), 0))
 }
 
 // Shorten shortens text to a width in columns.
-func Shorten(text string, width int) string { return ansi.Truncate(text, width, "…") }
+func Shorten(text string, width int) string { return columns.TruncateString(text, width, "…") }

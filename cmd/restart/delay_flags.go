@@ -12,14 +12,14 @@ import (
 	"github.com/restartkit/restart/internal/spelling"
 )
 
-// curveFlags are the flags for the curve of run and retry.
-type curveFlags struct {
+// delayFlags are the flags of run and retry for their delays.
+type delayFlags struct {
 	preset       string
 	initial, max time.Duration
 	factor       float64
 }
 
-func (f *curveFlags) add(c *cobra.Command) {
+func (f *delayFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&f.preset, "preset", "", "`curve` of a system to begin with, such as kubelet (10s to 5m), kubelet-reduced (1s to 1m) or job (10s to 10m)")
 	flags.DurationVar(&f.initial, "initial", 0, "first `delay`")
@@ -48,7 +48,7 @@ func presetNames() (names []string) {
 }
 
 // policy returns the curve of the flags, whose gaps are filled from otherwise.
-func (f *curveFlags) policy(c *cobra.Command, otherwise backoff.Policy) (backoff.Policy, error) {
+func (f *delayFlags) policy(c *cobra.Command, otherwise backoff.Policy) (backoff.Policy, error) {
 	p := otherwise
 	if c.Flags().Changed("preset") {
 		all := presets()
