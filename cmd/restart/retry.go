@@ -160,11 +160,6 @@ var errSignalled = errors.New("a signal came")
 func (r *retrier) run(curve backoff.Policy, final indexset.Set) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	if r.flags.limit > 0 {
-		limited, stop := context.WithTimeout(ctx, r.flags.limit)
-		defer stop()
-		ctx = limited
-	}
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, passedSignals...)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a note is then not written
@@ -172,6 +167,11 @@ func (r *retrier) run(curve backoff.Policy, final indexset.Set) int {
 
 	rewind := rewinder(os.Stdin)
 	attempts := 0
+	if r.flags.limit > 0 {
+		limited, stop := context.WithTimeout(ctx, r.flags.limit)
+		defer stop()
+		ctx = limited
+	}
 	err := backoff.Retry(ctx, curve, func(ctx context.Context) error {
 		if attempts++; attempts > 1 {
 			rewind()
@@ -193,8 +193,11 @@ func (r *retrier) run(curve backoff.Policy, final indexset.Set) int {
 	r.explain(err, attempts)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.waited {
+	switch {
+	case r.waited:
 		return 128 + int(r.ended)
+	case attempts == 0: // --for was over before the first
+		return 1
 	}
 	return r.exit.Code
 }
@@ -273,6 +276,8 @@ func (r *retrier) explain(err error, attempts int) {
 			return
 		}
 		r.note("%v", failed.Last)
+	case attempts == 0:
+		r.note("the command was not run, since --for %v was over before", r.flags.limit)
 	case failed.Limit == backoff.RetryLimitDeadline:
 		r.note("%v; given up after %s, at the end of --for", failed.Last, human.Count(attempts, "attempt"))
 	default:

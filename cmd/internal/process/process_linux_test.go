@@ -50,7 +50,7 @@ func TestStopReachesDescendantsOutsideTheGroup(t *testing.T) {
 		if grace < time.Second {
 			trap = "trap '' TERM"
 		}
-		p := start(t, r, `trap : TERM; setsid sh -c "`+trap+`; echo \$\$; while :; do sleep 0.01; done" & wait; wait`)
+		p := start(t, r, `trap : TERM; setsid sh -c "`+trap+`; sleep 1000 & echo \$\$; wait" & wait; wait`)
 		pid := p.number()
 		p.Stop(syscall.SIGTERM, grace)
 		if grace > time.Second {
