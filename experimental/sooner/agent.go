@@ -14,6 +14,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/restartkit/restart/experimental/sooner/internal/decide"
+	"github.com/restartkit/restart/kube/restartrules"
 )
 
 // agent observes the node, decides by a decide.State and carries out its plans. One
@@ -23,7 +24,7 @@ type agent struct {
 	cluster   *cluster    // nil without an API server
 	synced    func() bool // the cluster's pods are known
 	manifests *manifests  // nil without static pods
-	rules     *decide.Rules
+	rules     *restartrules.Rules
 	dryRun    bool
 	say       func(string) // a line of -dry-run
 	log       *slog.Logger

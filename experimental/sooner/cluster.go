@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/restartkit/restart/experimental/sooner/internal/decide"
+	"github.com/restartkit/restart/kube/restartrules"
 )
 
 // requestTimeout limits a write to the API server.
@@ -34,7 +34,7 @@ const requestTimeout = 5 * time.Second
 type cluster struct {
 	client rest.Interface
 	node   string
-	rules  *decide.Rules // of all pods, or nil
+	rules  *restartrules.Rules // of all pods, or nil
 	wake   chan<- struct{}
 
 	mu   sync.Mutex
@@ -49,7 +49,7 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	return clientcmd.BuildConfigFromFlags("", kubeconfig)
 }
 
-func newCluster(config *rest.Config, node string, rules *decide.Rules, wake chan<- struct{}) (*cluster, error) {
+func newCluster(config *rest.Config, node string, rules *restartrules.Rules, wake chan<- struct{}) (*cluster, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, authorizationv1.AddToScheme} {
 		if err := add(scheme); err != nil {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/restartkit/restart/experimental/sooner/internal/decide"
+	"github.com/restartkit/restart/kube/restartrules"
 )
 
 // options are the program's flags.
@@ -19,7 +19,7 @@ type options struct {
 	metricsListen              string
 	dryRun, check, verbose     bool
 
-	rules *decide.Rules // of rulesFile
+	rules *restartrules.Rules // of rulesFile
 }
 
 var errVersion = errors.New("version printed")
@@ -109,7 +109,7 @@ func parseOptions(args []string, stdout io.Writer, env func(string) string) (*op
 		if err != nil {
 			return nil, fmt.Errorf("-rules: %w", err)
 		}
-		if o.rules, err = decide.ParseRules(text); err != nil {
+		if o.rules, err = restartrules.Parse(string(text)); err != nil {
 			return nil, fmt.Errorf("-rules %s: %w", o.rulesFile, err)
 		}
 	}

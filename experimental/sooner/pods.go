@@ -9,11 +9,12 @@ import (
 
 	"github.com/restartkit/restart/experimental/sooner/internal/decide"
 	"github.com/restartkit/restart/kube/convert"
+	"github.com/restartkit/restart/kube/restartrules"
 )
 
 // The annotations of a pod.
 const (
-	annotationRules = "restartkit.dev/restart-rules"
+	annotationRules = restartrules.Annotation
 	annotationNow   = "restartkit.dev/restart-now"
 	annotationPoked = "restartkit.dev/poked"
 
@@ -85,7 +86,7 @@ func slim(object any) (any, error) {
 
 // newPod returns a pod with the rules of its annotation or, without one, those of all
 // pods. If the annotation is that of old, it is not parsed again. old may be nil.
-func newPod(p *corev1.Pod, all *decide.Rules, old *pod) *pod {
+func newPod(p *corev1.Pod, all *restartrules.Rules, old *pod) *pod {
 	n := &pod{
 		namespace: p.Namespace, name: p.Name,
 		Pod: decide.Pod{UID: string(p.UID), Ended: ended(p), Now: p.Annotations[annotationNow], Rules: all},
@@ -93,7 +94,7 @@ func newPod(p *corev1.Pod, all *decide.Rules, old *pod) *pod {
 	if text, ok := p.Annotations[annotationRules]; ok {
 		if n.text = text; old != nil && old.text == text && text != "" {
 			n.Rules, n.invalid = old.Rules, old.invalid
-		} else if n.Rules, n.invalid = decide.ParseRules([]byte(text)); n.invalid != nil {
+		} else if n.Rules, n.invalid = restartrules.Parse(text); n.invalid != nil {
 			n.Rules, n.invalid = nil, fmt.Errorf("annotation %s: %w", annotationRules, n.invalid)
 		}
 		if n.invalid != nil {
@@ -144,7 +145,7 @@ func ended(p *corev1.Pod) bool {
 }
 
 // newStaticPod returns a pod of a manifest. Its UID is that of its sandbox.
-func newStaticPod(p *corev1.Pod, all *decide.Rules, old *pod, uid string) *pod {
+func newStaticPod(p *corev1.Pod, all *restartrules.Rules, old *pod, uid string) *pod {
 	n := newPod(p, all, old)
 	n.UID, n.Static, n.Now = uid, true, ""
 	for i := range n.Containers {

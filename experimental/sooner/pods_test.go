@@ -15,12 +15,13 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/experimental/sooner/internal/decide"
+	"github.com/restartkit/restart/kube/restartrules"
 )
 
 // rulesOf parses valid rules.
-func rulesOf(t testing.TB, text string) *decide.Rules {
+func rulesOf(t testing.TB, text string) *restartrules.Rules {
 	t.Helper()
-	r, err := decide.ParseRules([]byte(text))
+	r, err := restartrules.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func TestNewPod(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(p *corev1.Pod)
-		all    *decide.Rules
+		all    *restartrules.Rules
 		want   *pod
 	}{
 		{"no annotation", nil, nil, plain(nil)},
@@ -112,7 +113,7 @@ func TestNewPod(t *testing.T) {
 		if tt.change != nil {
 			tt.change(p)
 		}
-		for _, old := range []*pod{nil, newPod(p, tt.all, nil), {text: "other", Pod: decide.Pod{Rules: &decide.Rules{}}}, {invalid: errors.New("other")}} {
+		for _, old := range []*pod{nil, newPod(p, tt.all, nil), {text: "other", Pod: decide.Pod{Rules: &restartrules.Rules{}}}, {invalid: errors.New("other")}} {
 			if got := newPod(p, tt.all, old); !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("%s after %+v: %+v, want %+v", tt.name, old, *got, *tt.want)
 			}
@@ -145,19 +146,10 @@ func TestNewStaticPod(t *testing.T) {
 // A mistake in the annotation leaves the pod to the kubelet, whatever else is set.
 func TestMistakesInAnnotation(t *testing.T) {
 	for text, want := range map[string]string{
-		"{":                             "",
-		"[]":                            "",
-		"true":                          "",
-		`{"nope": 1}`:                   "nope",
-		`{"curve": {"nope": "1s"}}`:     "nope",
-		`{"curve": {"initial": "-1s"}}`: "curve",
-		`{"curve": {"initial": "9s", "max": "1s"}}`:       "curve",
-		`{"curve": {"initial": "soon"}}`:                  "soon",
-		`{"curve": {}, "curve": {}}`:                      "curve",
-		`{"restartPolicyRules": [{"action": "Explode"}]}`: "restartPolicyRules[0].action",
-		`{"restartPolicyRules": [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}]}`: "restartPolicyRules[0].action",
-		`{"restartPolicyRules": [{"action": "Restart", "exitCodes": {"operator": "Near", "values": [1]}}]}`:            "restartPolicyRules[0].exitCodes",
-		`{"restartPolicyRules": [{"action": "Restart", "delay": {"initial": "-1s"}}]}`:                                 "restartPolicyRules[0]",
+		"{":           "line 1",
+		`{"nope": 1}`: "nope: unknown field",
+		`{"restartPolicyRules": [{"action": "Explode"}]}`:               "restartPolicyRules[0].action",
+		`{"restartPolicyRules": [` + strings.Repeat("{},", 20) + `{}]}`: "too many items 21",
 	} {
 		p := crashed("p", "x", 42, time.Now())
 		p.Annotations[annotationRules], p.Annotations[annotationNow] = text, "1"
@@ -178,7 +170,7 @@ func TestMistakesInAnnotation(t *testing.T) {
 func samePod(t interface {
 	Helper()
 	Fatalf(string, ...any)
-}, p *corev1.Pod, all *decide.Rules) {
+}, p *corev1.Pod, all *restartrules.Rules) {
 	t.Helper()
 	before := p.DeepCopy()
 	object, err := slim(p)
@@ -282,7 +274,7 @@ func anyPod(t *rapid.T) *corev1.Pod {
 func TestSlimPodsAreTheSame(t *testing.T) {
 	all := rulesOf(t, secondAfter42)
 	rapid.Check(t, func(t *rapid.T) {
-		samePod(t, anyPod(t), rapid.SampledFrom([]*decide.Rules{nil, all}).Draw(t, "all"))
+		samePod(t, anyPod(t), rapid.SampledFrom([]*restartrules.Rules{nil, all}).Draw(t, "all"))
 	})
 }
 

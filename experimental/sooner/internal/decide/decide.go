@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/kube/restartrules"
 )
 
 // RecordState is the state of a record.
@@ -65,8 +66,8 @@ type Pod struct {
 	Containers []Container
 	// Shown holds the exits that the API server shows, by the container's id.
 	Shown map[string]Shown
-	Rules *Rules // nil unless the pod has opted in
-	Now   string // value of its annotation restart-now
+	Rules *restartrules.Rules // nil unless the pod has opted in
+	Now   string              // value of its annotation restart-now
 }
 
 // Shown is an exit that the API server shows.

@@ -57,15 +57,17 @@ func (s *step) due(p *Pod, r Record, exit backoff.Exit) (bool, time.Duration) {
 		}
 		return true, 0
 	}
-	if p.Rules == nil || !p.Rules.follows(s.report(p, r, exit)) {
+	if p.Rules == nil {
+		return false, 0
+	}
+	if d := s.report(p, r, exit); p.Rules.Delay(d.Action, d.Rule) == nil {
 		return false, 0
 	}
 	return s.restarter.CanStart(key(p.UID, r.Name))
 }
 
 func (s *step) report(p *Pod, r Record, exit backoff.Exit) backoff.Decision {
-	policy := backoff.ExitPolicy{Rules: p.Rules.Rules, Delay: p.Rules.Curve}
-	return s.restarter.Exited(key(p.UID, r.Name), policy, exit)
+	return s.restarter.Exited(key(p.UID, r.Name), p.Rules.ExitPolicy(), exit)
 }
 
 // shown reports whether the kubelet has certainly seen an exit.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/kube/restartrules"
 )
 
 // world is a node in virtual time: pods, a runtime, a kubelet and an API server. The
@@ -100,7 +101,7 @@ func (w *world) newPod(i int) *simPod {
 		return &backoff.Policy{Initial: time.Second, Max: 30 * time.Second, FreeFailures: n}
 	}
 	on42 := backoff.Rule{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: "In", Values: []int32{42}}, Delay: free(1000)}
-	all := []*Rules{nil, {Rules: []backoff.Rule{on42}}, {Rules: []backoff.Rule{on42}, Curve: free(0)}, {}}
+	all := []*restartrules.Rules{nil, {Rules: []backoff.Rule{on42}}, {Rules: []backoff.Rule{on42}, Curve: free(0)}, {}}
 	if p.Rules = all[w.draw(len(all))]; w.faultless {
 		p.Rules = all[1]
 	}

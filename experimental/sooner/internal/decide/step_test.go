@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/kube/restartrules"
 )
 
 // simAgent runs a State on a world, as the program does.
@@ -336,7 +337,7 @@ func TestVerdicts(t *testing.T) {
 	curve := &backoff.Policy{Initial: 4 * time.Second, Max: 16 * time.Second}
 	pod := func(edit ...func(*Pod)) Pod {
 		p := Pod{
-			UID: "p", Containers: []Container{{Name: "c"}}, Rules: &Rules{Curve: curve},
+			UID: "p", Containers: []Container{{Name: "c"}}, Rules: &restartrules.Rules{Curve: curve},
 			Shown: map[string]Shown{"a": {Name: "c", Finished: t0}},
 		}
 		for _, e := range edit {
@@ -362,7 +363,7 @@ func TestVerdicts(t *testing.T) {
 	}{
 		"due":                 {pod(), []Record{record()}, 4 * time.Second, ReasonDue},
 		"waiting":             {pod(), []Record{record()}, 3 * time.Second, ReasonWaiting},
-		"no curve":            {pod(func(p *Pod) { p.Rules = &Rules{} }), []Record{record()}, time.Hour, ReasonKubelet},
+		"no curve":            {pod(func(p *Pod) { p.Rules = &restartrules.Rules{} }), []Record{record()}, time.Hour, ReasonKubelet},
 		"not shown":           {pod(func(p *Pod) { p.Shown = nil }), []Record{record()}, time.Hour, ReasonNotShown},
 		"an earlier run":      {pod(), []Record{record(func(r *Record) { r.Finished = t0.Add(time.Minute) })}, time.Hour, ReasonNotShown},
 		"never":               {pod(func(p *Pod) { p.Containers[0].Policy.RestartPolicy = "Never" }), []Record{record()}, time.Hour, ReasonNoRestart},
