@@ -241,7 +241,7 @@ func (s *step) pod(p *Pod) {
 		}
 		switch v.Reason {
 		case ReasonDue:
-			s.candidates = append(s.due, candidate{p, r, len(s.plan.Verdicts)})
+			s.candidates = append(s.candidates, candidate{p, r, len(s.plan.Verdicts)})
 		case ReasonWaiting:
 			s.again(p.UID, v.Wait)
 		case ReasonNotShown:
