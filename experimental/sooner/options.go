@@ -91,8 +91,6 @@ func parseOptions(args []string, stdout io.Writer, env func(string) string) (*op
 	host = strings.ToLower(host)
 	c := &cobra.Command{
 		Use:     "sooner",
-		Long:    usage,
-		Example: example,
 		Version: thisVersion(),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
