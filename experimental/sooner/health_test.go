@@ -99,6 +99,7 @@ func TestNodeIsVerified(t *testing.T) {
 		"no server":                       {answer{}, answer{}, http.StatusServiceUnavailable, "connection refused", "verify node failed"},
 	} {
 		bubble(t, func(t *testing.T, h *host) {
+			h.health.set(partPods, nil)
 			s := h.connect()
 			s.set(review, tt.review)
 			s.set(nodes, tt.node)
