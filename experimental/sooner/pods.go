@@ -213,7 +213,8 @@ func parseRules(text string) (*restartrules.Rules, note) {
 		return nil, newNote(reasonInvalid, err.Error())
 	}
 	for _, f := range lint.Check(rules.ExitPolicy()) {
-		if f.Kind == lint.KindUnreachable {
+		// The kubelet may restart what a rule gives up, so failures in a row go on all the same.
+		if f.Kind == lint.KindUnreachable && !strings.HasSuffix(f.Field, ".minFailures") {
 			return rules, newNote(reasonUnreachable, f.Field+": "+f.Text)
 		}
 	}

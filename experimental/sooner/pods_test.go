@@ -201,6 +201,16 @@ func TestContradictionInAnnotation(t *testing.T) {
 	if again := newPod(p, nil, n); !reflect.DeepEqual(again, n) {
 		t.Errorf("%+v in an update, want %+v", again, n)
 	}
+	for _, rules := range []string{
+		secondAfter42,
+		// The kubelet restarts the first failures, so there is a third.
+		`{"restartPolicyRules": [{"action": "Restart", "minFailures": 3, "delay": {"initial": "1s", "max": "1s"}}, {"action": "GiveUp", "minFailures": 1}]}`,
+	} {
+		p.Annotations[annotationRules] = rules
+		if n := newPod(p, nil, nil); n.note != (note{}) || !n.watched() {
+			t.Errorf("%s: %+v", rules, n.note)
+		}
+	}
 }
 
 // Finished pods, and annotations that are too long, take no memory, however many there are.
