@@ -218,7 +218,7 @@ func TestOneEventPerMistake(t *testing.T) {
 			t.Errorf("%d Events, want %d", n, pods)
 		}
 		p = p.DeepCopy()
-		bad("[")(p)
+		bad(`{"nope": 1}`)(p)
 		h.cluster.set(p)
 		h.after(10 * time.Minute)
 		if n := len(s.of("POST")) - before; n != pods+1 {

@@ -71,7 +71,7 @@ func TestGreedyNamespaceDelaysNoNeighbour(t *testing.T) {
 	n.add("other", "neighbour")
 	n.add("greedy", "modest")
 	waits := map[string]time.Duration{}
-	const minutes = 10
+	const minutes = 5
 	for ; n.now < minutes*time.Minute; n.now += Poll {
 		for i := range 60 {
 			if _, waits := n.exits[fmt.Sprint("g", i)]; !waits {
@@ -81,7 +81,7 @@ func TestGreedyNamespaceDelaysNoNeighbour(t *testing.T) {
 		if n.now%(30*time.Second) == 10*time.Second {
 			n.exit("neighbour")
 		}
-		if n.now == 5*time.Minute {
+		if n.now == 3*time.Minute {
 			n.exit("modest")
 		}
 		before := map[string]time.Duration{"neighbour": n.exits["neighbour"], "modest": n.exits["modest"]}
@@ -134,6 +134,7 @@ func TestBudgetOutlivesPods(t *testing.T) {
 	n := newGreedyNode(Limits{NamespacePerMinute: 6})
 	n.add("a", "a1")
 	n.exit("a1")
+	n.now += time.Second // longer than the delay
 	if got := n.step(); len(got) != 1 {
 		t.Fatalf("restarts %q", got)
 	}
@@ -142,6 +143,7 @@ func TestBudgetOutlivesPods(t *testing.T) {
 	n.step()
 	n.add("a", "a2")
 	n.exit("a2")
+	n.now += time.Second
 	if got := n.step(); len(got) != 0 {
 		t.Errorf("restarts %q, though the namespace has had its restart", got)
 	}
