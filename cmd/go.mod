@@ -68,7 +68,7 @@ require (
 )
 
 require (
-	github.com/restartkit/restart/kube v0.0.0
+	github.com/restartkit/restart/kube v0.4.0
 	go.yaml.in/yaml/v2 v2.4.5 // indirect
 	golang.org/x/mod v0.37.0
 	golang.org/x/net v0.57.0 // indirect

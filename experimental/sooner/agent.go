@@ -12,23 +12,28 @@ import (
 	"time"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/restartkit/restart/experimental/sooner/internal/decide"
+	"github.com/restartkit/restart/kube/restartrules"
 )
 
 // agent observes the node, decides by a decide.State and carries out its plans. One
 // goroutine calls turn. Requests to the API server have goroutines of their own.
 type agent struct {
-	node      *node
-	cluster   *cluster    // nil without an API server
-	synced    func() bool // the cluster's pods are known
-	manifests *manifests  // nil without static pods
-	rules     *decide.Rules
-	dryRun    bool
-	say       func(string) // a line of -dry-run
-	log       *slog.Logger
-	metrics   *metrics
-	began     time.Time
+	node       *node
+	cluster    *cluster            // nil without an API server
+	synced     func() bool         // the cluster's pods are known
+	manifests  *manifests          // nil without static pods
+	rules      *restartrules.Rules // of all pods, or nil
+	namespaces []string            // whose static pods may have rules; none means all
+	dryRun     bool
+	say        func(string) // a line of --dry-run
+	log        *slog.Logger
+	metrics    *metrics
+	health     *health
+	clock      clock.Clock
+	began      time.Time
 
 	state    *decide.State
 	last     *look     // the last one, nil before the first
@@ -40,18 +45,20 @@ type agent struct {
 	details  map[string]detail
 	images   map[string]*cri.ImageSpec // by container
 	verdicts map[string]verdict        // last ones, by record
-	mistakes map[string]*mistake       // in annotations, by pod
+	told     map[string]*telling       // about annotations, by pod
 	requests sync.WaitGroup
 	slots    chan struct{} // limits the requests under way
 }
 
-// mistake is an annotation about which an Event is created.
-type mistake struct {
-	text  string
-	told  atomic.Bool
+// telling is the creation of an Event about an annotation.
+type telling struct {
+	note  note
+	done  atomic.Bool
 	next  time.Time // of the next try, when a former request has ended
 	pause time.Duration
 }
+
+var errNotListed = errors.New("the API server has not listed the pods of this node yet")
 
 // verdict is the reason of a decide.Verdict, with the UID of the pod.
 type verdict struct {
@@ -59,11 +66,14 @@ type verdict struct {
 	reason decide.Reason
 }
 
-func newAgent(n *node, log *slog.Logger, m *metrics) *agent {
+func newAgent(n *node, log *slog.Logger, m *metrics, l decide.Limits) *agent {
+	c := clock.RealClock{}
+	h := newHealth(c)
+	h.set(partPods, errNotListed) // until the first turn
 	return &agent{
-		node: n, log: log, metrics: m, began: time.Now(), synced: func() bool { return true },
-		state: decide.NewState(), details: map[string]detail{}, images: map[string]*cri.ImageSpec{},
-		verdicts: map[string]verdict{}, mistakes: map[string]*mistake{},
+		node: n, log: log, metrics: m, health: h, clock: c, began: c.Now(), synced: func() bool { return true },
+		state: decide.NewState(l), details: map[string]detail{}, images: map[string]*cri.ImageSpec{},
+		verdicts: map[string]verdict{}, told: map[string]*telling{},
 		slots: make(chan struct{}, 16),
 	}
 }
@@ -73,12 +83,12 @@ func (a *agent) run(ctx context.Context, wake <-chan struct{}, now <-chan os.Sig
 	defer a.requests.Wait()
 	wait, failures := time.Duration(0), 0
 	for {
-		timer := time.NewTimer(wait)
+		timer := a.clock.NewTimer(wait)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return
-		case <-timer.C:
+		case <-timer.C():
 		case <-wake:
 			timer.Stop()
 		case <-now:
@@ -86,10 +96,12 @@ func (a *agent) run(ctx context.Context, wake <-chan struct{}, now <-chan os.Sig
 			a.log.Info("ending all waits")
 			a.ending = true
 		}
+		a.health.turn()
 		again, err := a.turn(ctx)
 		switch {
 		case err == nil:
 			failures = 0
+			a.health.set(partRuntime, nil)
 			wait = decide.Poll
 			if again {
 				wait = 0
@@ -97,20 +109,52 @@ func (a *agent) run(ctx context.Context, wake <-chan struct{}, now <-chan os.Sig
 		case ctx.Err() == nil:
 			failures++
 			wait = min(decide.Poll<<min(failures, 5), 10*time.Second)
+			a.health.set(partRuntime, err)
 			a.metrics.errors.WithLabelValues("runtime").Inc()
 			a.log.Error("the container runtime does not answer", "err", err, "retry", wait)
-			sleep(ctx, wait) // also if woken
+			a.sleep(ctx, wait) // also if woken
 			wait = 0
 		}
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
+func (a *agent) sleep(ctx context.Context, d time.Duration) {
+	timer := a.clock.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-timer.C():
 	case <-ctx.Done():
+	}
+}
+
+// verifyNode asks the API server until it is known whether the node has the right name.
+// Until then, and as long as the name is wrong, the program is not ready.
+func (a *agent) verifyNode(ctx context.Context) {
+	const again = 30 * time.Second // a node may join the cluster later
+	a.health.set(partNode, errors.New("not verified yet"))
+	for said := ""; ; a.sleep(ctx, again) {
+		_, err := a.cluster.verifyNode(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			a.health.set(partNode, nil)
+			return
+		case errors.Is(err, errNodeUnknown):
+			a.health.set(partNode, nil)
+			a.log.Warn("not verified whether this node has the right name", "node", a.cluster.node, "err", err)
+			return
+		}
+		a.health.set(partNode, err)
+		if err.Error() == said {
+			continue
+		}
+		said = err.Error()
+		if errors.Is(err, errWrongNode) {
+			a.log.Error("restarts no pods of the API server", "node", a.cluster.node, "err", err)
+		} else {
+			a.failed("verify node", err, "node", a.cluster.node)
+		}
 	}
 }
 
@@ -124,9 +168,14 @@ func (a *agent) turn(ctx context.Context) (again bool, err error) {
 		a.log.Error("reading the manifests of static pods", "err", err)
 	}
 	a.replaced = a.replaced || changed
-	a.tellMistakes(ctx, l.pods)
-	if !a.synced() {
-		return false, nil
+	a.tell(ctx, l.pods)
+	if a.synced() {
+		a.health.set(partPods, nil)
+	} else {
+		a.health.set(partPods, errNotListed)
+		if a.manifests == nil { // static pods do not wait
+			return false, nil
+		}
 	}
 	for uid, p := range l.pods {
 		a.state.Meet(uid, p.Now)
@@ -188,6 +237,8 @@ func (a *agent) report(plan decide.Plan, l *look) {
 			line += "would start it now"
 		case decide.ReasonWaiting:
 			line += fmt.Sprintf("would start it in %v", v.Wait.Round(time.Millisecond))
+		case decide.ReasonBudget:
+			line += fmt.Sprintf("would wait %v, because the restarts per minute are used up", v.Wait.Round(time.Millisecond))
 		case decide.ReasonNotShown, decide.ReasonUnread:
 			line += "would wait (" + string(v.Reason) + ")"
 		default:
@@ -213,7 +264,7 @@ func (a *agent) carryOut(ctx context.Context, plan decide.Plan, known map[string
 		}
 		changed = true
 		a.metrics.removed.Inc()
-		a.log.Info("removed", "pod", p, "container", r.Name, "code", r.Code, "restart", r.RestartCount+1, "after", time.Since(r.Finished).Round(time.Millisecond))
+		a.log.Info("removed", "pod", p, "container", r.Name, "code", r.Code, "restart", r.RestartCount+1, "after", a.clock.Since(r.Finished).Round(time.Millisecond))
 		n, err := prune(path, p.folder(), r.Name)
 		a.metrics.pruned.Add(float64(n))
 		if err != nil {
@@ -224,10 +275,10 @@ func (a *agent) carryOut(ctx context.Context, plan decide.Plan, known map[string
 		p := known[poke.Pod]
 		image := a.images[poke.Pod+"/"+poke.Container]
 		if !poke.ByRecord || image == nil && !p.Static {
-			a.request("poke", p, func() error { return a.cluster.poke(ctx, p, time.Now()) })
+			a.request("poke", p, func() error { return a.cluster.poke(ctx, p, a.clock.Now()) })
 			continue
 		}
-		if err := a.node.poke(ctx, poke.Sandbox, image); err != nil {
+		if err := a.node.poke(ctx, poke.Sandbox, image, a.clock.Now()); err != nil {
 			a.failed("poke", err, "pod", p)
 			continue
 		}
@@ -260,31 +311,31 @@ func (a *agent) failed(what string, err error, about ...any) {
 	a.log.Error(what+" failed", append(about, "err", err)...)
 }
 
-// tellMistakes creates an Event for each mistake in an annotation, and tries again later
-// if that fails.
-func (a *agent) tellMistakes(ctx context.Context, pods map[string]*pod) {
+// tell creates an Event for what is wrong with each annotation, and tries again later if
+// that fails.
+func (a *agent) tell(ctx context.Context, pods map[string]*pod) {
 	known := make(map[string]bool)
 	for _, p := range pods {
-		if p.invalid == nil {
+		if p.note == (note{}) {
 			continue
 		}
 		known[p.UID] = true
-		m := a.mistakes[p.UID]
-		if m == nil || m.text != p.text {
-			m = &mistake{text: p.text, pause: time.Second}
-			a.mistakes[p.UID] = m
-			a.log.Warn("left to the kubelet", "pod", p, "err", p.invalid)
+		t := a.told[p.UID]
+		if t == nil || t.note != p.note {
+			t = &telling{note: p.note, pause: time.Second}
+			a.told[p.UID] = t
+			a.log.Warn("wrong annotation", "pod", p, "reason", p.note.reason, "err", p.note.text)
 		}
-		now := time.Now()
-		if a.dryRun || m.told.Load() || now.Before(m.next) {
+		now := a.clock.Now()
+		if a.dryRun || t.done.Load() || now.Before(t.next) {
 			continue
 		}
-		m.next, m.pause = now.Add(requestTimeout+m.pause), min(2*m.pause, time.Minute)
+		t.next, t.pause = now.Add(requestTimeout+t.pause), min(2*t.pause, time.Minute)
 		a.request("event", p, func() error {
-			err := a.cluster.event(ctx, p, "InvalidRestartRules", p.invalid.Error(), now)
-			m.told.Store(err == nil)
+			err := a.cluster.event(ctx, p, now)
+			t.done.Store(err == nil)
 			return err
 		})
 	}
-	maps.DeleteFunc(a.mistakes, func(uid string, _ *mistake) bool { return !known[uid] })
+	maps.DeleteFunc(a.told, func(uid string, _ *telling) bool { return !known[uid] })
 }

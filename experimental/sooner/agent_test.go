@@ -79,7 +79,7 @@ func bubble(t *testing.T, test func(t *testing.T, h *host)) {
 func newHost(t testing.TB, f *fakeRuntime, n *node, folder string) *host {
 	t.Helper()
 	h := &host{t: t, runtime: f, folder: folder, now: make(chan os.Signal, 1), wake: make(chan struct{}, 1)}
-	h.agent = newAgent(n, slog.New(slog.NewTextHandler(&h.log, &slog.HandlerOptions{Level: slog.LevelDebug})), newMetrics())
+	h.agent = newAgent(n, slog.New(slog.NewTextHandler(&h.log, &slog.HandlerOptions{Level: slog.LevelDebug})), newMetrics(), decide.Limits{})
 	h.say = h.said.add
 	h.newStaticFolder()
 	h.manifests = newManifests(h.staticPods(), "Node1")
@@ -295,7 +295,7 @@ func TestPokeDelaysNoOther(t *testing.T) {
 func TestFormerAgentsPokesAreRemoved(t *testing.T) {
 	bubble(t, func(t *testing.T, h *host) {
 		h.runtime.box("default", "other", "uid-other")
-		if err := h.node.poke(t.Context(), "box-uid-other", nil); err != nil {
+		if err := h.node.poke(t.Context(), "box-uid-other", nil, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		h.start()
@@ -475,7 +475,7 @@ func TestCallsHaveDeadlines(t *testing.T) {
 		h.node.sandboxes(ctx, nil)
 		h.node.status(ctx, "x")
 		h.node.remove(ctx, "x")
-		h.node.poke(ctx, "box-uid-p", nil)
+		h.node.poke(ctx, "box-uid-p", nil, time.Now())
 		for _, call := range []string{"Version", "ListContainers", "ListPodSandbox", "ContainerStatus", "RemoveContainer", "PodSandboxStatus", "CreateContainer"} {
 			if !seen[call] {
 				t.Errorf("%s: no call with a deadline", call)
@@ -659,6 +659,37 @@ func TestSignalEndsWaits(t *testing.T) {
 		h.after(2 * time.Minute)
 		if got := h.runtime.of("RemoveContainer run1"); len(got) != 1 {
 			t.Error("the wait has no end")
+		}
+	})
+}
+
+// Static pods of other namespaces than --namespaces has are left alone. What is wrong with an
+// annotation is logged once.
+func TestStaticPodsOfNamespaces(t *testing.T) {
+	bubble(t, func(t *testing.T, h *host) {
+		h.namespaces = []string{"other"}
+		h.static("web", "{")
+		h.exit("web", "run0", 42, 0)
+		h.start()
+		h.after(time.Minute)
+		h.want()
+		if got := h.log.with("level=WARN"); len(got) > 0 {
+			t.Errorf("logged %q", got)
+		}
+	})
+	bubble(t, func(t *testing.T, h *host) {
+		h.namespaces = []string{"default"}
+		h.static("web", secondAfter42)
+		h.static("wrong", "{")
+		h.exit("web", "run0", 42, 0)
+		h.exit("wrong", "wrong0", 42, 0)
+		h.start()
+		h.after(time.Minute)
+		if got := h.runtime.of("RemoveContainer"); len(got) == 0 || got[0] != "RemoveContainer run0" || slices.Contains(got, "RemoveContainer wrong0") {
+			t.Errorf("removals %q", got)
+		}
+		if got := h.log.with("wrong annotation"); len(got) != 1 || !strings.Contains(got[0], "pod=default/wrong-node1") {
+			t.Errorf("logged %q", got)
 		}
 	})
 }

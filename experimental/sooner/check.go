@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,7 +24,7 @@ func check(ctx context.Context, o *options, out io.Writer) int {
 	if err == nil {
 		c.logs(ctx, n)
 	}
-	if o.cluster(os.Getenv) {
+	if o.inCluster {
 		c.cluster(ctx, o)
 	}
 	if o.manifests != "" {
@@ -50,6 +51,11 @@ func (c *checker) say(err error, format string, args ...any) {
 	fmt.Fprintf(c.out, "%-8s%s%s\n", word, strings.TrimSuffix(fmt.Sprintf(format, args...), ": "), more)
 }
 
+// unknown prints what could not be found out.
+func (c *checker) unknown(format string, args ...any) {
+	fmt.Fprintf(c.out, "%-8s%s\n", "unknown", fmt.Sprintf(format, args...))
+}
+
 // logs looks for the log of a container that the kubelet has made, because a restart
 // count continues that of its newest log.
 func (c *checker) logs(ctx context.Context, n *node) {
@@ -67,12 +73,7 @@ func (c *checker) logs(ctx context.Context, n *node) {
 		c.say(err, "logs of containers, such as %s", s.LogPath)
 		return
 	}
-	fmt.Fprintf(c.out, "%-8slogs of containers: none runs on this node\n", "unknown")
-}
-
-// rights are the ones of the manifests.
-var rights = []struct{ verb, resource string }{
-	{"list", "pods"}, {"watch", "pods"}, {"patch", "pods"}, {"create", "events"},
+	c.unknown("logs of containers: none runs on this node")
 }
 
 func (c *checker) cluster(ctx context.Context, o *options) {
@@ -81,22 +82,25 @@ func (c *checker) cluster(ctx context.Context, o *options) {
 		c.say(err, "API server")
 		return
 	}
-	k, err := newCluster(config, o.node, o.rules, nil)
+	k, err := newCluster(config, o, nil)
 	if err != nil {
 		c.say(err, "API server")
 		return
 	}
 	for _, r := range rights {
-		err := k.may(ctx, r.verb, r.resource)
-		c.say(err, "API server at %s: %s %s", config.Host, r.verb, r.resource)
+		c.say(k.may(ctx, r), "API server at %s: %s", config.Host, r)
 	}
-	switch v, err := k.kubelet(ctx); {
+	switch kubelet, err := k.verifyNode(ctx); {
+	case errors.Is(err, errNodeUnknown):
+		c.unknown("node %s: %v", o.node, err)
 	case err != nil:
-		fmt.Fprintf(c.out, "%-8skubelet of node %s: %v\n", "unknown", o.node, err)
-	case !tested(v):
-		fmt.Fprintf(c.out, "%-8skubelet of node %s: %s; tested are 1.36 and 1.37\n", "unknown", o.node, v)
+		c.say(err, "node %s", o.node)
+	case kubelet == "":
+		c.say(nil, "node %s; no right to read its kubelet's version", o.node)
+	case !tested(kubelet):
+		c.unknown("node %s: kubelet %s; tested are 1.36 and 1.37", o.node, kubelet)
 	default:
-		c.say(nil, "kubelet of node %s: %s", o.node, v)
+		c.say(nil, "node %s: kubelet %s", o.node, kubelet)
 	}
 }
 

@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"sync"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,7 +25,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/restartkit/restart/experimental/sooner/internal/decide"
+	"github.com/restartkit/restart/kube/restartrules"
 )
 
 // requestTimeout limits a write to the API server.
@@ -32,10 +34,11 @@ const requestTimeout = 5 * time.Second
 // cluster is the API server, with the pods of one node. It knows only the types that
 // the program needs, because client-go's whole scheme takes 15 MB.
 type cluster struct {
-	client rest.Interface
-	node   string
-	rules  *decide.Rules // of all pods, or nil
-	wake   chan<- struct{}
+	client     rest.Interface
+	node       string
+	namespaces []string            // whose pods may have rules; none means all
+	rules      *restartrules.Rules // of all pods, or nil
+	wake       chan<- struct{}
 
 	mu   sync.Mutex
 	pods map[string]*pod
@@ -49,9 +52,9 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	return clientcmd.BuildConfigFromFlags("", kubeconfig)
 }
 
-func newCluster(config *rest.Config, node string, rules *decide.Rules, wake chan<- struct{}) (*cluster, error) {
+func newCluster(config *rest.Config, o *options, wake chan<- struct{}) (*cluster, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, authorizationv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}
@@ -69,7 +72,9 @@ func newCluster(config *rest.Config, node string, rules *decide.Rules, wake chan
 	if err != nil {
 		return nil, err
 	}
-	return &cluster{client: client, node: node, rules: rules, wake: wake, pods: make(map[string]*pod)}, nil
+	return &cluster{
+		client: client, node: o.node, namespaces: o.namespaces, rules: o.rules, wake: wake, pods: make(map[string]*pod),
+	}, nil
 }
 
 // watch starts to follow the node's pods and returns a function that reports whether
@@ -104,8 +109,8 @@ func (c *cluster) watch(ctx context.Context, failed func(error)) (synced func() 
 }
 
 func (c *cluster) set(p *corev1.Pod) {
-	if _, mirror := p.Annotations[annotationMirror]; mirror {
-		return // its manifest counts
+	if _, mirror := p.Annotations[annotationMirror]; mirror || !covers(c.namespaces, p.Namespace) {
+		return // of a mirror pod, the manifest counts
 	}
 	c.mu.Lock()
 	old := c.pods[string(p.UID)]
@@ -127,7 +132,7 @@ func (c *cluster) replace(uid string, p *pod) {
 	} else {
 		c.pods[uid] = p
 	}
-	if old != nil && old.watched() || p != nil && (p.watched() || p.invalid != nil) {
+	if old != nil && old.watched() || p != nil && (p.watched() || p.note != note{}) {
 		select {
 		case c.wake <- struct{}{}:
 		default:
@@ -143,7 +148,8 @@ func (c *cluster) list() map[string]*pod {
 	return maps.Clone(c.pods)
 }
 
-// poke changes an annotation of a pod, so the kubelet looks at it.
+// poke changes an annotation of a pod, so the kubelet looks at it. The subresource status
+// allows that, and no change of what the pod runs.
 func (c *cluster) poke(ctx context.Context, p *pod, now time.Time) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid":         p.UID, // of no other pod of this name
@@ -154,29 +160,25 @@ func (c *cluster) poke(ctx context.Context, p *pod, now time.Time) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	err = c.client.Patch(types.MergePatchType).Namespace(p.namespace).Resource("pods").Name(p.name).Body(patch).Do(ctx).Error()
+	err = c.client.Patch(types.MergePatchType).Namespace(p.Namespace).Resource("pods").Name(p.name).SubResource("status").Body(patch).Do(ctx).Error()
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
 	return err
 }
 
-// event creates an Event of a pod, unless there is one with this message.
-func (c *cluster) event(ctx context.Context, p *pod, reason, message string, now time.Time) error {
-	const longest = 1024 // of an Event's message
-	if len(message) > longest {
-		message = message[:longest-3] + "..."
-	}
+// event creates an Event of a pod's note, unless there is one.
+func (c *cluster) event(ctx context.Context, p *pod, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	at := metav1.NewTime(now)
-	name := sha256.Sum256([]byte(p.UID + reason + message)) // the same in another try
-	err := c.client.Post().Namespace(p.namespace).Resource("events").Body(&corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: fmt.Sprintf("sooner-%x", name[:12])},
+	name := sha256.Sum256([]byte(p.UID + p.note.reason + p.note.text)) // the same in another try
+	err := c.client.Post().Namespace(p.Namespace).Resource("events").Body(&corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: fmt.Sprintf("sooner-%x", name[:12])},
 		InvolvedObject: corev1.ObjectReference{
-			APIVersion: "v1", Kind: "Pod", Namespace: p.namespace, Name: p.name, UID: types.UID(p.UID),
+			APIVersion: "v1", Kind: "Pod", Namespace: p.Namespace, Name: p.name, UID: types.UID(p.UID),
 		},
-		Type: corev1.EventTypeWarning, Reason: reason, Message: message,
+		Type: corev1.EventTypeWarning, Reason: p.note.reason, Message: p.note.text,
 		Source: corev1.EventSource{Component: "sooner", Host: c.node}, ReportingController: "sooner",
 		FirstTimestamp: at, LastTimestamp: at, Count: 1,
 	}).Do(ctx).Error()
@@ -186,27 +188,82 @@ func (c *cluster) event(ctx context.Context, p *pod, reason, message string, now
 	return err
 }
 
-// may returns an error unless the program has a right in all namespaces.
-func (c *cluster) may(ctx context.Context, verb, resource string) error {
+// right is a right in all namespaces, which the manifests grant.
+type right struct{ verb, resource, subresource string }
+
+// rights are all that the program needs.
+var rights = []right{
+	{"list", "pods", ""}, {"watch", "pods", ""}, {"patch", "pods", "status"}, {"create", "events", ""},
+}
+
+func (r right) String() string {
+	if r.subresource == "" {
+		return r.verb + " " + r.resource
+	}
+	return r.verb + " " + r.resource + "/" + r.subresource
+}
+
+// may returns an error unless the program has a right.
+func (c *cluster) may(ctx context.Context, r right) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Resource: resource},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: r.verb, Resource: r.resource, Subresource: r.subresource},
 	}}
 	if err := c.client.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").Body(review).Do(ctx).Into(review); err != nil {
 		return err
 	}
 	if !review.Status.Allowed {
-		return fmt.Errorf("no right to %s %s", verb, resource)
+		return fmt.Errorf("no right to %s", r)
 	}
 	return nil
 }
 
-// kubelet returns the version of the node's kubelet.
-func (c *cluster) kubelet(ctx context.Context) (string, error) {
+// The errors of verifyNode that say more than that a request has failed.
+var (
+	errWrongNode   = errors.New("--node-name is wrong")
+	errNodeUnknown = errors.New("no right to get nodes")
+)
+
+// tokenNode is the key of the node's name in what the API server knows about the token of a
+// pod.
+const tokenNode = "authentication.kubernetes.io/node-name"
+
+// verifyNode returns the version of the node's kubelet. It wraps errWrongNode if the node
+// does not exist, or is not the one of the pod whose token the program has. It wraps
+// errNodeUnknown if the program has neither such a token nor the right to read nodes.
+func (c *cluster) verifyNode(ctx context.Context) (kubelet string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	own, err := c.nodeOfToken(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case own != "" && own != c.node:
+		return "", fmt.Errorf("%w: the program's token is of a pod on the node %s", errWrongNode, own)
+	}
 	var n corev1.Node
-	err := c.client.Get().Resource("nodes").Name(c.node).Do(ctx).Into(&n)
+	err = c.client.Get().Resource("nodes").Name(c.node).Do(ctx).Into(&n)
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", fmt.Errorf("%w: no node %s exists", errWrongNode, c.node)
+	case apierrors.IsForbidden(err) && own != "":
+		return "", nil
+	case apierrors.IsForbidden(err):
+		return "", errNodeUnknown
+	}
 	return n.Status.NodeInfo.KubeletVersion, err
+}
+
+// nodeOfToken returns the node of the pod for which the program's token was made, or "".
+func (c *cluster) nodeOfToken(ctx context.Context) (string, error) {
+	review := &authenticationv1.SelfSubjectReview{}
+	err := c.client.Post().AbsPath("/apis/authentication.k8s.io/v1/selfsubjectreviews").Body(review).Do(ctx).Into(review)
+	if apierrors.IsForbidden(err) {
+		return "", nil
+	}
+	if names := review.Status.UserInfo.Extra[tokenNode]; err == nil && len(names) == 1 {
+		return names[0], nil
+	}
+	return "", err
 }

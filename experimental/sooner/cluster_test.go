@@ -21,25 +21,45 @@ import (
 // fakeServer answers requests to an API server without a connection.
 type fakeServer struct {
 	mu       sync.Mutex
-	requests []string // such as "PATCH /api/v1/namespaces/ns/pods/p BODY"
-	code     int      // of all answers; 0 for none at all
+	requests []string          // such as "PATCH /api/v1/namespaces/ns/pods/p/status BODY"
+	code     int               // of all other answers; 0 for none at all
+	answers  map[string]answer // by path
+}
+
+type answer struct {
+	code int
+	body string
 }
 
 func (s *fakeServer) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, fmt.Sprintf("%s %s %s", r.Method, r.URL.Path, body))
-	if s.code == 0 {
+	a, ok := s.answers[r.URL.Path]
+	if !ok {
+		a = answer{s.code, `{"kind": "Status", "apiVersion": "v1"}`}
+	}
+	if a.code == 0 {
 		return nil, errors.New("connection refused")
 	}
 	return &http.Response{
-		StatusCode: s.code, Status: http.StatusText(s.code), Request: r, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(`{"kind": "Status", "apiVersion": "v1"}`)),
+		StatusCode: a.code, Status: http.StatusText(a.code), Request: r, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(a.body)),
 	}, nil
+}
+
+// set sets the answer of a path from now on.
+func (s *fakeServer) set(path string, a answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers[path] = a
 }
 
 // answer makes all answers have a code from now on.
@@ -59,8 +79,8 @@ func (s *fakeServer) of(prefix string) []string {
 // connect gives the agent an API server.
 func (h *host) connect() *fakeServer {
 	h.t.Helper()
-	s := &fakeServer{code: http.StatusCreated}
-	c, err := newCluster(&rest.Config{Host: "http://server", Transport: s}, "node1", nil, h.wake)
+	s := &fakeServer{code: http.StatusCreated, answers: make(map[string]answer)}
+	c, err := newCluster(&rest.Config{Host: "http://server", Transport: s}, &options{node: "node1"}, h.wake)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -98,7 +118,7 @@ func TestPodOfAPIServerRestarts(t *testing.T) {
 		h.after(0)
 		h.want("RemoveContainer p0")
 		patches := s.of("PATCH")
-		if len(patches) != 1 || !strings.HasPrefix(patches[0], "PATCH /api/v1/namespaces/ns/pods/p {") || !strings.Contains(patches[0], `"uid":"uid-p"`) || !strings.Contains(patches[0], `"restartkit.dev/poked":"20`) {
+		if len(patches) != 1 || !strings.HasPrefix(patches[0], "PATCH /api/v1/namespaces/ns/pods/p/status {") || !strings.Contains(patches[0], `"uid":"uid-p"`) || !strings.Contains(patches[0], `"restartkit.dev/poked":"20`) {
 			t.Errorf("%q", patches)
 		}
 		h.after(decide.PokeEvery)
@@ -198,13 +218,85 @@ func TestOneEventPerMistake(t *testing.T) {
 			t.Errorf("%d Events, want %d", n, pods)
 		}
 		p = p.DeepCopy()
-		bad("[")(p)
+		bad(`{"nope": 1}`)(p)
 		h.cluster.set(p)
 		h.after(10 * time.Minute)
 		if n := len(s.of("POST")) - before; n != pods+1 {
 			t.Errorf("%d Events, want %d", n, pods+1)
 		}
 		h.want()
+	})
+}
+
+// A rule that decides on no exit has an Event, too, and the other rules hold.
+func TestContradictionHasAnEvent(t *testing.T) {
+	bubble(t, func(t *testing.T, h *host) {
+		s := h.connect()
+		h.start()
+		h.crash("p", "p0", 42, func(p *corev1.Pod) {
+			p.Annotations[annotationRules] = `{"restartPolicyRules": [
+				{"action": "GiveUp", "exitCodes": {"operator": "In", "values": [1]}},
+				{"action": "Restart", "exitCodes": {"operator": "In", "values": [1]}, "delay": {"initial": "1s", "max": "1s"}}],
+				"curve": {"initial": "1s", "max": "1s"}}`
+		})
+		h.after(time.Minute)
+		if got := s.of("POST"); len(got) != 1 || !strings.Contains(got[0], reasonUnreachable) || !strings.Contains(got[0], "restartPolicyRules[1]: ") {
+			t.Errorf("Events %q", got)
+		}
+		if got := h.runtime.of("RemoveContainer"); len(got) == 0 || got[0] != "RemoveContainer p0" {
+			t.Errorf("removals %q", got)
+		}
+	})
+}
+
+// A finished pod's annotation is not read, so nothing is said about it.
+func TestFinishedPodHasNoEvent(t *testing.T) {
+	bubble(t, func(t *testing.T, h *host) {
+		s := h.connect()
+		h.start()
+		h.crash("p", "p0", 0, func(p *corev1.Pod) {
+			p.Annotations[annotationRules], p.Status.Phase = "{", corev1.PodSucceeded
+		})
+		h.after(time.Minute)
+		h.want()
+		if got := s.of(""); len(got) > 0 {
+			t.Errorf("requests %q", got)
+		}
+	})
+}
+
+// The owner's limits hold against what pods ask for: a delay of nothing waits for --min-delay,
+// and pods that want more restarts than the namespace may have take turns. A pod of another
+// namespace does not notice.
+func TestLimits(t *testing.T) {
+	const atOnce = `{"curve": {"initial": "1ns", "max": "1ns"}}`
+	bubble(t, func(t *testing.T, h *host) {
+		h.connect()
+		h.state = decide.NewState(decide.Limits{MinDelay: 3 * time.Second, NodePerMinute: 60, NamespacePerMinute: 6})
+		h.start()
+		h.after(time.Minute)
+		for i := range 3 {
+			h.crash(fmt.Sprint("greedy", i), fmt.Sprint("g", i), 42, func(p *corev1.Pod) { p.Annotations[annotationRules] = atOnce })
+		}
+		h.after(2 * time.Second)
+		h.want()
+		h.after(time.Second)
+		if n := len(h.runtime.of("RemoveContainer g")); n != 1 {
+			t.Errorf("%d restarts when the least delay is over, want 1", n)
+		}
+		if n := h.counted("refused", string(decide.ReasonBudget)); n != 2 {
+			t.Errorf("%v restarts are held, want 2", n)
+		}
+		h.static("web", atOnce) // in the namespace default
+		h.exit("web", "web0", 42, 0)
+		h.after(3*time.Second + decide.Poll)
+		if n := len(h.runtime.of("RemoveContainer web0")); n != 1 {
+			t.Errorf("%d restarts of the neighbour", n)
+		}
+		h.after(20 * time.Second)
+		if n := len(h.runtime.of("RemoveContainer g")); n != 3 {
+			t.Errorf("%d restarts in 26 s, want 3", n)
+		}
 	})
 }
 
@@ -315,10 +407,11 @@ func TestStaticPodWithoutServer(t *testing.T) {
 	})
 }
 
-// Neither mirror pods nor deleted pods are followed.
+// Neither mirror pods, pods of other namespaces than --namespaces has, nor deleted pods are
+// followed.
 func TestClusterPods(t *testing.T) {
 	wake := make(chan struct{}, 1)
-	c, err := newCluster(&rest.Config{Host: "http://server"}, "node1", nil, wake)
+	c, err := newCluster(&rest.Config{Host: "http://server"}, &options{node: "node1", namespaces: []string{"ns"}}, wake)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,6 +439,12 @@ func TestClusterPods(t *testing.T) {
 	c.set(mirror)
 	if all := c.list(); len(all) != 1 || woken() {
 		t.Errorf("a mirror pod: %v", all)
+	}
+	other := crashed("other", "z", 42, time.Now())
+	other.Namespace, other.Annotations[annotationRules] = "other", secondAfter42
+	c.set(other)
+	if all := c.list(); len(all) != 1 || woken() {
+		t.Errorf("a pod of another namespace: %v", all)
 	}
 	c.replace(string(p.UID), nil)
 	if all := c.list(); len(all) != 0 || !woken() {

@@ -31,6 +31,7 @@ var (
 	release = flag.String("kubernetes", "", "version of Kubernetes on the real node")
 	picture = flag.String("picture", "", "file for a picture of the starts with and without rules")
 	cost    = flag.Bool("cost", false, "measure the program on a node of 110 pods")
+	greedy  = flag.Int("greedy", 10, "pods without a delay on a real node, beside a neighbour")
 	evented = flag.Bool("evented", false, "turn on the kubelet's gate EventedPLEG")
 )
 
@@ -150,7 +151,7 @@ func (p *program) use(t *testing.T) (u use) {
 }
 
 func withCluster(env *testenv.Environment, more ...string) []string {
-	return append([]string{"-kubeconfig", env.Kubeconfig(), "-node-name", env.Node().Name(), "-runtime-endpoint", env.Node().CRISocket(), "-v"}, more...)
+	return append([]string{"--kubeconfig", env.Kubeconfig(), "--node-name", env.Node().Name(), "--runtime-endpoint", env.Node().CRISocket(), "-v"}, more...)
 }
 
 // crasher returns a pod with an init container, a sidecar, and a container named c that
@@ -244,7 +245,10 @@ func observe(t *testing.T, socket string) *observer {
 	o.done.Go(func() {
 		for ctx.Err() == nil {
 			o.look(ctx)
-			sleep(ctx, 100*time.Millisecond)
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
 		}
 	})
 	t.Cleanup(func() { stop(); o.done.Wait(); n.close() })

@@ -17,9 +17,11 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,6 +30,7 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -43,10 +46,12 @@ type site struct {
 	client     kubernetes.Interface
 	runtime    *fakeRuntime
 	namespace  string
+	node       string // as the program is told
 	folder     string
 	socket     string
 	kubeconfig string // of the manifests' service account
 	metrics    string // address
+	probes     string // address
 }
 
 func newSite(t *testing.T) *site {
@@ -54,7 +59,7 @@ func newSite(t *testing.T) *site {
 	env := testenv.StartForTest(t, testenv.Options{})
 	s := &site{
 		t: t, env: env, client: kubernetes.NewForConfigOrDie(env.Config()),
-		runtime: newFakeRuntime(t), socket: newSocket(t), folder: t.TempDir(),
+		runtime: newFakeRuntime(t), node: "node1", socket: newSocket(t), folder: t.TempDir(),
 	}
 	s.runtime.listen(s.socket)
 	for _, d := range documents(t) {
@@ -62,12 +67,14 @@ func newSite(t *testing.T) *site {
 	}
 	s.namespace = env.Namespace(t)
 	s.login()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for _, address := range []*string{&s.metrics, &s.probes} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		*address = l.Addr().String()
+		l.Close()
 	}
-	s.metrics = l.Addr().String()
-	l.Close()
 	return s
 }
 
@@ -97,11 +104,20 @@ func (s *site) apply(d document) {
 	}
 }
 
-// login writes a kubeconfig with a token of the service account.
+// login writes a kubeconfig with the token of the DaemonSet's pod on the node.
 func (s *site) login() {
 	s.t.Helper()
-	account := only[*corev1.ServiceAccount](s.t, documents(s.t))
-	token, err := s.client.CoreV1().ServiceAccounts(account.Namespace).CreateToken(s.t.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	daemons := only[*appsv1.DaemonSet](s.t, documents(s.t))
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "sooner-1", Namespace: daemons.Namespace}, Spec: *daemons.Spec.Template.Spec.DeepCopy()}
+	p.Spec.NodeName, p.Spec.PriorityClassName = "node1", ""
+	p, err := s.client.CoreV1().Pods(p.Namespace).Create(s.t.Context(), p, metav1.CreateOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: p.Name, UID: p.UID},
+	}}
+	token, err := s.client.CoreV1().ServiceAccounts(p.Namespace).CreateToken(s.t.Context(), p.Spec.ServiceAccountName, request, metav1.CreateOptions{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -117,7 +133,7 @@ func (s *site) login() {
 }
 
 func (s *site) args(more ...string) []string {
-	return append([]string{"-kubeconfig", s.kubeconfig, "-node-name", "node1", "-runtime-endpoint", "unix://" + s.socket}, more...)
+	return append([]string{"--kubeconfig", s.kubeconfig, "--node-name", s.node, "--runtime-endpoint", "unix://" + s.socket}, more...)
 }
 
 // start runs the program until the test ends.
@@ -126,7 +142,9 @@ func (s *site) start(more ...string) *output {
 	out := &output{}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan int)
-	go func() { done <- run(ctx, s.args(append(more, "-metrics-listen", s.metrics, "-v")...), out, out) }()
+	go func() {
+		done <- run(ctx, s.args(append(more, "--metrics-bind-address", s.metrics, "--health-probe-bind-address", s.probes, "-v")...), out, out)
+	}()
 	s.t.Cleanup(func() {
 		cancel()
 		if code := <-done; code != exitOK {
@@ -162,10 +180,24 @@ func (s *site) counted(name string) float64 {
 	return 0
 }
 
-// check returns the exit code and the output of -check.
+// ready returns what the readiness probe says.
+func (s *site) ready() string {
+	r, err := http.Get("http://" + s.probes + "/readyz")
+	if err != nil {
+		return err.Error()
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// check returns the exit code and the output of --check.
 func (s *site) check() (int, string) {
 	var out bytes.Buffer
-	return run(s.t.Context(), s.args("-check"), &out, &out), out.String()
+	return run(s.t.Context(), s.args("--check"), &out, &out), out.String()
 }
 
 // eventually waits for a condition, limited only by the test's own timeout.
@@ -182,9 +214,14 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // create creates a pod of the node with an annotation.
 func (s *site) create(name, rules string) *corev1.Pod {
 	s.t.Helper()
+	return s.createOn("node1", name, rules)
+}
+
+func (s *site) createOn(node, name, rules string) *corev1.Pod {
+	s.t.Helper()
 	p := crashed(name, "", 0, time.Now())
 	p.Namespace, p.UID, p.Status = s.namespace, "", corev1.PodStatus{}
-	p.Spec.NodeName = "node1"
+	p.Spec.NodeName = node
 	p.Annotations[annotationRules] = rules
 	p, err := s.client.CoreV1().Pods(s.namespace).Create(s.t.Context(), p, metav1.CreateOptions{})
 	if err != nil {
@@ -245,15 +282,16 @@ func TestRightsOfTheManifestsSuffice(t *testing.T) {
 	s := newSite(t)
 	code, text := s.check()
 	if code != exitOK || strings.Contains(text, "WRONG") {
-		t.Errorf("-check exits with %d: %s", code, text)
+		t.Errorf("--check exits with %d: %s", code, text)
 	}
 	for _, r := range rights {
-		if want := fmt.Sprintf("ok      API server at %s: %s %s\n", s.env.Config().Host, r.verb, r.resource); !strings.Contains(text, want) {
-			t.Errorf("-check does not say %q: %s", want, text)
+		if want := fmt.Sprintf("ok      API server at %s: %s\n", s.env.Config().Host, r); !strings.Contains(text, want) {
+			t.Errorf("--check does not say %q: %s", want, text)
 		}
 	}
 
 	log := s.start()
+	eventually(t, "it is ready", func() bool { return s.ready() == "ok\n" })
 	p, bad := s.create("p", secondAfter42), s.create("bad", `{"nope": 1}`)
 	s.exit(p, "p0", 0)
 	eventually(t, "p0 is removed", s.removed("p0"))
@@ -269,13 +307,13 @@ func TestRightsOfTheManifestsSuffice(t *testing.T) {
 	if err := s.client.RbacV1().ClusterRoles().Delete(t.Context(), role, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "-check misses all rights", func() bool {
+	eventually(t, "--check misses all rights", func() bool {
 		code, text = s.check()
-		return code == exitFailed && strings.Count(text, "WRONG") == len(rights)
+		return code == exitFailed && strings.Count(text, "WRONG") == len(rights) && strings.Contains(text, "ok      node node1")
 	})
 	for _, r := range rights {
-		if want := fmt.Sprintf("%s %s: no right to %s %s\n", r.verb, r.resource, r.verb, r.resource); !strings.Contains(text, want) {
-			t.Errorf("-check does not say %q: %s", want, text)
+		if want := fmt.Sprintf("%s: no right to %s\n", r, r); !strings.Contains(text, want) {
+			t.Errorf("--check does not say %q: %s", want, text)
 		}
 	}
 	before := s.poked(p)
@@ -315,12 +353,102 @@ func TestRightsOfTheManifestsSuffice(t *testing.T) {
 	}
 }
 
+// The name of another node than the one of the token is told by --check, the log and the
+// readiness probe.
+func TestWrongNode(t *testing.T) {
+	s := newSite(t)
+	s.node = "nope"
+	code, text := s.check()
+	const want = "WRONG   node nope: --node-name is wrong: the program's token is of a pod on the node node1\n"
+	if code != exitFailed || !strings.Contains(text, want) {
+		t.Errorf("--check exits with %d, prints %s", code, text)
+	}
+	// Whoever may read nodes learns that there is none.
+	s.kubeconfig = s.env.Kubeconfig()
+	code, text = s.check()
+	if code != exitFailed || !strings.Contains(text, "WRONG   node nope: --node-name is wrong: no node nope exists\n") {
+		t.Errorf("--check exits with %d, prints %s", code, text)
+	}
+	log := s.start()
+	eventually(t, "the log tells it", func() bool {
+		return strings.Contains(log.String(), "restarts no pods of the API server") && strings.Contains(log.String(), "no node nope exists")
+	})
+	eventually(t, "the readiness probe tells it", func() bool { return strings.Contains(s.ready(), "no node nope exists") })
+}
+
+// The token changes the annotation of pods on its node, and nothing else.
+func TestPolicyBoundsTheToken(t *testing.T) {
+	s := newSite(t)
+	config, err := restConfig(s.kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := kubernetes.NewForConfigOrDie(config)
+	own, other := s.create("own", secondAfter42), s.createOn("node2", "other", secondAfter42)
+	s.exit(own, "own0", 0)
+	patch := func(p *corev1.Pod, body string, subresources ...string) error {
+		_, err := token.CoreV1().Pods(p.Namespace).Patch(t.Context(), p.Name, types.MergePatchType, []byte(body), metav1.PatchOptions{}, subresources...)
+		return err
+	}
+	const poke = `{"metadata": {"annotations": {"restartkit.dev/poked": "1"}}}`
+	eventually(t, "the policy is in force", func() bool { return patch(other, poke, "status") != nil })
+	if err := patch(own, poke, "status"); err != nil {
+		t.Error(err)
+	}
+	if got := s.poked(own); got != "1" {
+		t.Errorf("poked is %q", got)
+	}
+	if err := patch(own, `{"metadata": {"annotations": {"restartkit.dev/poked": null}}}`, "status"); err != nil {
+		t.Error(err)
+	}
+	for name, tt := range map[string]struct {
+		pod  *corev1.Pod
+		body string
+		want string
+	}{
+		"another node's pod": {other, poke, "only change pods of the node of its token, node1"},
+		"the rules":          {own, `{"metadata": {"annotations": {"restartkit.dev/restart-rules": "{}"}}}`, "only change the annotation"},
+		"no rules":           {own, `{"metadata": {"annotations": {"restartkit.dev/restart-rules": null}}}`, "only change the annotation"},
+		"another annotation": {own, `{"metadata": {"annotations": {"other": "1"}}}`, "only change the annotation"},
+		"a label":            {own, `{"metadata": {"labels": {"app": "1"}}}`, "neither the spec, the status nor other metadata"},
+		"a finalizer":        {own, `{"metadata": {"finalizers": ["example.com/a"]}}`, "neither the spec, the status nor other metadata"},
+		"the phase":          {own, `{"status": {"phase": "Succeeded"}}`, "neither the spec, the status nor other metadata"},
+		"a condition":        {own, `{"status": {"conditions": [{"type": "Ready", "status": "True"}]}}`, "neither the spec, the status nor other metadata"},
+		"an exit code":       {own, `{"status": {"containerStatuses": []}}`, "neither the spec, the status nor other metadata"},
+	} {
+		if err := patch(tt.pod, tt.body, "status"); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+	if err := patch(own, poke); !apierrors.IsForbidden(err) {
+		t.Errorf("patching the pod itself: %v", err)
+	}
+
+	// A token that is not of a pod names no node.
+	account := only[*corev1.ServiceAccount](t, documents(t))
+	answer, err := s.client.CoreV1().ServiceAccounts(account.Namespace).CreateToken(t.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config = rest.CopyConfig(config)
+	config.BearerToken = answer.Status.Token
+	token = kubernetes.NewForConfigOrDie(config)
+	if err := patch(own, poke, "status"); err == nil || !strings.Contains(err.Error(), "which names none") {
+		t.Errorf("with a token of no pod: %v", err)
+	}
+
+	// Others are not bound.
+	if _, err := s.client.CoreV1().Pods(own.Namespace).Patch(t.Context(), own.Name, types.MergePatchType, []byte(`{"metadata": {"labels": {"app": "1"}}}`), metav1.PatchOptions{}, "status"); err != nil {
+		t.Error(err)
+	}
+}
+
 // While the API server is gone, static pods restart, and the others are left alone.
 func TestServerIsGone(t *testing.T) {
 	s := newSite(t)
 	h := host{t: t, folder: s.folder, runtime: s.runtime}
 	h.newStaticFolder()
-	log := s.start("-manifests", h.staticPods())
+	log := s.start("--manifests", h.staticPods())
 	h.static("web", secondAfter42)
 	p, q := s.create("p", secondAfter42), s.create("q", secondAfter42)
 	s.exit(p, "p0", 0)

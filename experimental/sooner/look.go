@@ -57,7 +57,7 @@ func (a *agent) poll(ctx context.Context, l *look) error {
 	if len(l.static) > 0 {
 		every = decide.Poll
 	}
-	if a.last != nil && !a.ending && time.Since(a.polled) < every {
+	if a.last != nil && !a.ending && a.clock.Since(a.polled) < every {
 		l.exited = a.last.exited
 		return nil
 	}
@@ -69,7 +69,7 @@ func (a *agent) poll(ctx context.Context, l *look) error {
 	for _, c := range exited {
 		l.exited[c.Id] = c.Labels[labelPodUID]
 	}
-	a.polled = time.Now()
+	a.polled = a.clock.Now()
 	return nil
 }
 
@@ -79,7 +79,7 @@ func (a *agent) wants(l *look) bool {
 	if a.last == nil || a.ending || a.replaced {
 		return true
 	}
-	l.listed = a.state.Due(time.Since(a.began))
+	l.listed = a.state.Due(a.clock.Since(a.began))
 	for uid := range differing(l.pods, a.last.pods) {
 		p, old := l.pods[uid], a.last.pods[uid]
 		if p != nil && p.watched() || old != nil && old.watched() && !old.Static {
@@ -95,7 +95,7 @@ func (a *agent) wants(l *look) bool {
 	if len(l.listed) == 0 {
 		return false
 	}
-	if len(l.listed) > mostListed || len(l.static) > 0 || time.Since(a.full) >= fullEvery {
+	if len(l.listed) > mostListed || len(l.static) > 0 || a.clock.Since(a.full) >= fullEvery {
 		l.listed = nil
 	}
 	return true
@@ -123,14 +123,14 @@ func (a *agent) look(ctx context.Context, l *look) (decide.Plan, error) {
 	if err != nil {
 		return decide.Plan{}, err
 	}
-	o := decide.Observation{Now: time.Now().Round(0), Elapsed: time.Since(a.began), Listed: l.listed, End: a.ending}
+	o := decide.Observation{Now: a.clock.Now().Round(0), Elapsed: a.clock.Since(a.began), Listed: l.listed, End: a.ending}
 	for _, b := range boxes {
 		uid := b.Labels[labelPodUID]
 		o.Sandboxes = append(o.Sandboxes, decide.Sandbox{
 			ID: b.Id, Pod: uid, Created: time.Unix(0, b.CreatedAt), Ready: b.State == cri.PodSandboxState_SANDBOX_READY,
 		})
-		if p := l.static[b.Labels[labelPodNamespace]+"/"+b.Labels[labelPodName]]; p != nil && l.pods[uid] == nil {
-			l.pods[uid] = newStaticPod(p, a.rules, a.last.pod(uid), uid)
+		if p := l.static[b.Labels[labelPodNamespace]+"/"+b.Labels[labelPodName]]; p != nil && l.pods[uid] == nil && covers(a.namespaces, p.Namespace) {
+			l.pods[uid] = a.staticPod(p, uid)
 		}
 	}
 	if o.Records, err = a.records(ctx, containers, l); err != nil {
@@ -140,9 +140,20 @@ func (a *agent) look(ctx context.Context, l *look) (decide.Plan, error) {
 		o.Pods = append(o.Pods, p.Pod)
 	}
 	if l.listed == nil {
-		a.full = time.Now()
+		a.full = a.clock.Now()
 	}
 	return a.state.Step(o), nil
+}
+
+// staticPod returns a pod of a manifest, and logs what is wrong with its annotation, since
+// the API server may not know the pod.
+func (a *agent) staticPod(p *corev1.Pod, uid string) *pod {
+	old := a.last.pod(uid)
+	n := newStaticPod(p, a.rules, old, uid)
+	if n.note != (note{}) && (old == nil || old.note != n.note) {
+		a.log.Warn("wrong annotation", "pod", n, "reason", n.note.reason, "err", n.note.text)
+	}
+	return n
 }
 
 // list returns the sandboxes and containers of some pods or, if uids is nil, of all.

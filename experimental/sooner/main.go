@@ -5,20 +5,16 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"syscall"
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // The exit codes.
@@ -44,10 +40,10 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stdout, os.Getenv)
 	switch {
-	case errors.Is(err, flag.ErrHelp), errors.Is(err, errVersion):
+	case errors.Is(err, errPrinted):
 		return exitOK
 	case err != nil:
-		fmt.Fprintf(stderr, "sooner: %v\nTry sooner -h.\n", err)
+		fmt.Fprintf(stderr, "sooner: %v\nSee sooner -h.\n", err)
 		return exitUsage
 	case o.check:
 		return check(ctx, o, stdout)
@@ -67,39 +63,45 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // serve runs the agent.
 func serve(ctx context.Context, o *options, log *slog.Logger, stdout io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
+	var others sync.WaitGroup
+	defer others.Wait()
 	defer stop()
 	n, err := dial(o.endpoint)
 	if err != nil {
 		return err
 	}
 	defer n.close()
-	a := newAgent(n, log, newMetrics())
-	a.rules, a.dryRun = o.rules, o.dryRun
+	a := newAgent(n, log, newMetrics(), o.limits)
+	a.rules, a.namespaces, a.dryRun = o.rules, o.namespaces, o.dryRun
 	a.say = func(line string) { fmt.Fprintln(stdout, line) }
 	if o.manifests != "" {
 		a.manifests = newManifests(o.manifests, o.node)
 	}
 	wake := make(chan struct{}, 1)
-	if o.cluster(os.Getenv) {
+	if o.inCluster {
 		config, err := restConfig(o.kubeconfig)
 		if err != nil {
 			return err
 		}
-		if a.cluster, err = newCluster(config, o.node, o.rules, wake); err != nil {
+		if a.cluster, err = newCluster(config, o, wake); err != nil {
 			return err
 		}
 		synced, wait, err := a.cluster.watch(ctx, func(err error) { a.failed("watch", err) })
 		if err != nil {
 			return err
 		}
-		defer wait()
-		defer stop()
-		if a.manifests == nil {
-			a.synced = synced // static pods do not wait
-		}
+		a.synced = synced
+		others.Go(wait)
+		others.Go(func() { a.verifyNode(ctx) })
 	}
-	if o.metricsListen != "" {
-		end, err := serveMetrics(o.metricsListen, a.metrics)
+	for _, s := range []struct {
+		flag, address string
+		handler       http.Handler
+	}{
+		{flagMetrics, o.metricsAddress, metricsHandler(a.metrics)},
+		{flagProbes, o.probeAddress, a.health.probes()},
+	} {
+		end, err := serveHTTP(s.flag, s.address, s.handler)
 		if err != nil {
 			return err
 		}
@@ -111,17 +113,4 @@ func serve(ctx context.Context, o *options, log *slog.Logger, stdout io.Writer) 
 	log.Info("started", "version", thisVersion(), "node", o.node, "runtime", o.endpoint, "dry-run", o.dryRun)
 	a.run(ctx, wake, now)
 	return nil
-}
-
-// serveMetrics serves /metrics until end is called.
-func serveMetrics(address string, m *metrics) (end func(), err error) {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("-metrics-listen: %w", err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
-	go s.Serve(l)
-	return func() { s.Close() }, nil
 }

@@ -129,7 +129,7 @@ func TestMistakesInStaticPods(t *testing.T) {
 	f.want(true, []string{"default/good-node1"}, filepath.Join(f.path, "yaml"))
 }
 
-// Without -manifests there are no static pods.
+// Without --manifests there are no static pods.
 func TestNoManifests(t *testing.T) {
 	var m *manifests
 	if pods, changed, err := m.read(); pods != nil || changed || err != nil {

@@ -5,15 +5,15 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"io/fs"
+	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -90,8 +90,15 @@ func TestManifestsFitTogether(t *testing.T) {
 	daemons := only[*appsv1.DaemonSet](t, all)
 	role := only[*rbacv1.ClusterRole](t, all)
 	binding := only[*rbacv1.ClusterRoleBinding](t, all)
-	if len(all) != 5 {
-		t.Errorf("%d objects, want 5", len(all))
+	policy := only[*admissionregistrationv1.ValidatingAdmissionPolicy](t, all)
+	if name := only[*admissionregistrationv1.ValidatingAdmissionPolicyBinding](t, all).Spec.PolicyName; name != policy.Name {
+		t.Errorf("the policy %s is bound, want %s", name, policy.Name)
+	}
+	if match := policy.Spec.MatchConditions[0].Expression; !strings.Contains(match, "'system:serviceaccount:"+account.Namespace+":"+account.Name+"'") {
+		t.Errorf("the policy matches %s", match)
+	}
+	if len(all) != 7 {
+		t.Errorf("%d objects, want 7", len(all))
 	}
 	if all[0].object != runtime.Object(namespace) {
 		t.Errorf("%s comes before the namespace", all[0].file)
@@ -121,7 +128,7 @@ func TestManifestsFitTogether(t *testing.T) {
 	}
 }
 
-// The service account has the rights that the program needs, and that -check asks for,
+// The service account has the rights that the program needs, and that --check asks for,
 // and no others.
 func TestRightsAreThoseOfTheManifests(t *testing.T) {
 	var granted, needed []string
@@ -136,7 +143,7 @@ func TestRightsAreThoseOfTheManifests(t *testing.T) {
 		}
 	}
 	for _, r := range rights {
-		needed = append(needed, r.verb+" "+r.resource)
+		needed = append(needed, r.String())
 	}
 	slices.Sort(granted)
 	slices.Sort(needed)
@@ -169,8 +176,16 @@ func TestDaemonSetRunsTheProgram(t *testing.T) {
 	if o.node != "its node" || o.dryRun || o.check || o.rules != nil {
 		t.Errorf("options %+v", o)
 	}
-	if len(c.Ports) != 1 || o.metricsListen != ":9095" || c.Ports[0].ContainerPort != 9095 {
-		t.Errorf("metrics at %s, port %v", o.metricsListen, c.Ports)
+	if host, _, err := net.SplitHostPort(o.metricsAddress); err != nil || host != "127.0.0.1" {
+		t.Errorf("metrics without a password at %s", o.metricsAddress)
+	}
+	if len(c.Ports) != 1 || o.probeAddress != ":8081" || c.Ports[0].ContainerPort != 8081 {
+		t.Errorf("probes at %s, port %v", o.probeAddress, c.Ports)
+	}
+	for path, probe := range map[string]*corev1.Probe{"/healthz": c.LivenessProbe, "/readyz": c.ReadinessProbe} {
+		if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != path || probe.HTTPGet.Port.StrVal != c.Ports[0].Name {
+			t.Errorf("probe %v, want one of %s", probe, path)
+		}
 	}
 
 	mounts := make(map[string]string) // folders of the node, by that of the container
@@ -240,64 +255,5 @@ func TestKustomizationNamesEveryFile(t *testing.T) {
 	}
 	if k.APIVersion != "kustomize.config.k8s.io/v1beta1" || k.Kind != "Kustomization" || !slices.Equal(k.Resources, files) {
 		t.Errorf("%+v, files %q", k, files)
-	}
-}
-
-// .dockerignore includes all files that the program is built from.
-func TestProgramIsBuiltFromWhatDockerSees(t *testing.T) {
-	const root = "../.."
-	text, err := os.ReadFile(root + "/.dockerignore")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var in, out []string
-	for line := range strings.Lines(string(text)) {
-		switch line = strings.TrimSpace(line); {
-		case line == "" || line == "*" || line[0] == '#':
-		case line[0] == '!':
-			in = append(in, line[1:])
-		default:
-			out = append(out, strings.TrimPrefix(line, "**/"))
-		}
-	}
-	seen := t.TempDir()
-	for _, top := range in {
-		err := filepath.WalkDir(filepath.Join(root, top), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			name, err := filepath.Rel(root, path)
-			if err != nil {
-				return err
-			}
-			for _, pattern := range out {
-				if ok, err := filepath.Match(pattern, entry.Name()); ok || err != nil || pattern == name {
-					if entry.IsDir() {
-						return fs.SkipDir
-					}
-					return err
-				}
-			}
-			if entry.IsDir() {
-				return os.MkdirAll(filepath.Join(seen, name), 0o700)
-			}
-			content, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			return os.WriteFile(filepath.Join(seen, name), content, 0o600)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	list := exec.Command("go", "list", "-deps", ".")
-	list.Dir = filepath.Join(seen, "experimental/sooner")
-	list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly")
-	if text, err := list.CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, text)
-	}
-	if _, err := os.Stat(filepath.Join(seen, "experimental/sooner/options_test.go")); err == nil {
-		t.Error("Docker sees the tests")
 	}
 }

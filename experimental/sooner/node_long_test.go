@@ -33,7 +33,7 @@ func TestExemptExitsRestartSooner(t *testing.T) {
 	env, client := startNode(t)
 	folder := t.TempDir()
 	seen := observe(t, env.Node().CRISocket())
-	sooner := startProgram(t, withCluster(env)...)
+	sooner := startProgram(t, withCluster(env, noLimits...)...)
 	const pods = 4
 	for i := range pods {
 		p := crasher(folder, fmt.Sprint("exempt-", i), "exit 42")
@@ -87,7 +87,7 @@ func TestExemptExitsRestartSooner(t *testing.T) {
 		}
 	}
 	twins(t, client, folder, []string{"exempt-0", "exempt-1", "exempt-2", "exempt-3"}, "twin")
-	if n := len(events(t, client, "wrong")["InvalidRestartRules"]); n != 1 {
+	if n := len(events(t, client, "wrong")[reasonInvalid]); n != 1 {
 		t.Errorf("%d Events tell of the mistake", n)
 	}
 	restartNow(t, client, sooner)
@@ -193,7 +193,7 @@ func TestKillsLeaveNoPodBehind(t *testing.T) {
 	}
 	var logs strings.Builder
 	for kill := 1; kill <= 20; kill++ {
-		sooner := startProgram(t, withCluster(env)...)
+		sooner := startProgram(t, withCluster(env, noLimits...)...)
 		until(started() + 3)
 		switch {
 		case kill%4 == 0:
@@ -208,7 +208,7 @@ func TestKillsLeaveNoPodBehind(t *testing.T) {
 		sooner.kill()
 		logs.WriteString(sooner.out.String())
 	}
-	startProgram(t, withCluster(env)...)
+	startProgram(t, withCluster(env, noLimits...)...)
 	goOn := map[string]int{}
 	for _, name := range append(names, "twin") {
 		goOn[name] = runsOf(t, folder, name, "c") + 2
@@ -304,6 +304,9 @@ func TestKilledContainersRestartSooner(t *testing.T) {
 	}
 }
 
+// noLimits lets pods restart as often as they ask for.
+var noLimits = []string{"--min-delay=0", "--node-restarts-per-minute=0", "--namespace-restarts-per-minute=0"}
+
 // TestCost measures the program's memory and CPU time on a node with 100 pods that sleep
 // and 10 that crash, every seven seconds and then every half minute or so. The figures
 // fail the test only if they are far off.
@@ -312,11 +315,8 @@ func TestCost(t *testing.T) {
 		t.Skip("runs with -cost")
 	}
 	env, client := startNode(t)
-	folder, path := t.TempDir(), filepath.Join(t.TempDir(), "sooner") // without the types of the tests
-	if text, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	sooner := startBinary(t, path, withCluster(env)...)
+	folder := t.TempDir()
+	sooner := startBinary(t, build(t), withCluster(env, noLimits...)...)
 	for i := range 110 {
 		p := crasher(folder, fmt.Sprint("sleeps-", i), "exec sleep 100000")
 		if i >= 100 {
@@ -374,6 +374,89 @@ func TestCost(t *testing.T) {
 	measure(6)
 }
 
+// build builds the program, without the types of the tests, which take memory.
+func build(t *testing.T) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "sooner")
+	if text, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return path
+}
+
+// TestGreedyPodsHarmNoNeighbour runs the program with its default limits beside finished pods
+// whose annotations are as large as the API server allows and wrong in 87,000 places, pods that
+// exit at once and ask for no delay, and a neighbour in another namespace.
+func TestGreedyPodsHarmNoNeighbour(t *testing.T) {
+	env, client := startNode(t)
+	folder := t.TempDir()
+	seen := observe(t, env.Node().CRISocket())
+	sooner := startBinary(t, build(t), withCluster(env)...)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "neighbours"}}
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	neighbour := crasher(folder, "neighbour", "sleep 5; exit 42")
+	neighbour.Namespace, neighbour.Annotations[annotationRules] = namespace.Name, exempt
+	create(t, client, neighbour)
+	restarts := func() []time.Duration { return gaps(seen.of("neighbour/c"), 42) }
+	more := func(n int) []time.Duration {
+		t.Helper()
+		before := len(restarts())
+		await(t, func() error {
+			if now := len(restarts()); now < before+n {
+				return fmt.Errorf("%d restarts of the neighbour", now)
+			}
+			return nil
+		})
+		return restarts()[before:]
+	}
+	alone := more(10)
+	calm := sooner.use(t)
+
+	for i := range 5 {
+		p := crasher(folder, fmt.Sprint("finished-", i), "true")
+		p.Spec.InitContainers, p.Spec.RestartPolicy = nil, corev1.RestartPolicyNever
+		p.Annotations[annotationRules] = `{"restartPolicyRules": [` + strings.Repeat("{},", 87_000) + `{}]}`
+		create(t, client, p)
+	}
+	for i := range *greedy {
+		p := crasher(folder, fmt.Sprint("greedy-", i), "exit 42")
+		p.Spec.InitContainers = nil
+		p.Annotations[annotationRules] = `{"curve": {"initial": "1ns", "max": "1ns"}}`
+		create(t, client, p)
+	}
+	removals := func() int { return strings.Count(sooner.out.String(), "msg=removed pod=default/greedy-") }
+	await(t, func() error {
+		if removals() < *greedy {
+			return fmt.Errorf("%d restarts of %d pods", removals(), *greedy)
+		}
+		return nil
+	})
+	began, before := time.Now(), removals()
+	beside := more(20)
+	passed, greedyRestarts := time.Since(began), removals()-before
+	busy := sooner.use(t)
+	perMinute := float64(greedyRestarts) / passed.Minutes()
+	t.Logf("neighbour, from exit to start: alone median %v, longest %v; beside %d greedy pods median %v, longest %v",
+		quantile(alone, 0.5), quantile(alone, 1), *greedy, quantile(beside, 0.5), quantile(beside, 1))
+	t.Logf("greedy pods: %.1f restarts a minute; memory %.1f MB before, then at most %.1f MB", perMinute, calm.most, busy.most)
+	if most := float64(30+5) + 1; perMinute > most {
+		t.Errorf("%.1f restarts a minute of one namespace", perMinute)
+	}
+	if slow := quantile(beside, 0.5); slow > 2*quantile(alone, 0.5)+time.Second {
+		t.Errorf("the neighbour's median grows to %v", slow)
+	}
+	if busy.most > 100 {
+		t.Errorf("%.1f MB", busy.most)
+	}
+	for i := range 5 {
+		if n := len(events(t, client, fmt.Sprint("finished-", i))[reasonInvalid]); n > 1 {
+			t.Errorf("%d Events about the annotation", n)
+		}
+	}
+}
+
 // TestStaticPodsRestartSooner runs a kubelet without an API server.
 func TestStaticPodsRestartSooner(t *testing.T) {
 	node := testenv.StartNodeForTest(t, testenv.Options{Version: *release, FeatureGates: gates()})
@@ -383,7 +466,7 @@ func TestStaticPodsRestartSooner(t *testing.T) {
 	p.Annotations[annotationRules] = exempt
 	addStaticPod(t, node, p)
 	addStaticPod(t, node, crasher(folder, "twin", "exit 42"))
-	startProgram(t, "-manifests", node.Manifests(), "-node-name", node.Name(), "-runtime-endpoint", node.CRISocket(), "-v")
+	startProgram(t, "--manifests", node.Manifests(), "--node-name", node.Name(), "--runtime-endpoint", node.CRISocket(), "-v")
 	name := "exempt-" + node.Name() + "/c"
 	const restarts = 8 // the kubelet alone takes half an hour for them
 	await(t, func() error {

@@ -16,12 +16,12 @@ func TestHelpDescribesEveryFlag(t *testing.T) {
 	if code := run(t.Context(), []string{"-h"}, &out, &errs); code != exitOK || errs.Len() > 0 {
 		t.Fatalf("-h exits with %d and writes %q to standard error", code, errs.String())
 	}
-	for _, name := range []string{"node-name", "kubeconfig", "runtime-endpoint", "rules", "manifests", "metrics-listen", "dry-run", "check", "v", "version"} {
-		if !regexp.MustCompile(`(?m)^  -` + name + `\b`).MatchString(out.String()) {
+	for _, name := range []string{"node-name", "kubeconfig", "runtime-endpoint", "rules", "manifests", "namespaces", "min-delay", "node-restarts-per-minute", "namespace-restarts-per-minute", "metrics-bind-address", "health-probe-bind-address", "dry-run", "check", "verbose", "version", "help"} {
+		if !regexp.MustCompile(`(?m)^  (-\w, |    )--` + name + `\b`).MatchString(out.String()) {
 			t.Errorf("-%s is not described", name)
 		}
 	}
-	for _, text := range []string{annotationRules, annotationNow, "SIGUSR1", "kubectl logs -p", "Exit codes: 0 "} {
+	for _, text := range []string{annotationRules, annotationNow, "SIGUSR1", "kubectl logs -p", "Exit codes:\n  0 "} {
 		if !strings.Contains(out.String(), text) {
 			t.Errorf("%s is not described", text)
 		}
@@ -33,10 +33,10 @@ func TestHelpDescribesEveryFlag(t *testing.T) {
 	}
 }
 
-// -version prints the version for reports of faults.
+// --version prints the version for reports of faults.
 func TestVersionIsPrinted(t *testing.T) {
 	var out, errs bytes.Buffer
-	if code := run(t.Context(), []string{"-version"}, &out, &errs); code != exitOK || errs.Len() > 0 {
+	if code := run(t.Context(), []string{"--version"}, &out, &errs); code != exitOK || errs.Len() > 0 {
 		t.Errorf("exits with %d, writes %q to standard error", code, errs.String())
 	}
 	if want := regexp.MustCompile(`^sooner \S+, go1\.\S+ \w+/\w+\n$`); !want.Match(out.Bytes()) {
@@ -62,21 +62,27 @@ func TestWrongFlags(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"":                              "-kubeconfig or -manifests",
-		"-dry-run":                      "-kubeconfig or -manifests",
-		"-check":                        "-kubeconfig or -manifests",
-		"-nope":                         "-nope",
-		"-manifests":                    "-manifests",
-		"-dry-run=maybe":                "dry-run",
-		"-manifests M more":             `"more"`,
-		"-manifests M -rules D":         "-rules",
-		"-manifests M -rules D/missing": "-rules: open D/missing:",
-		"-manifests M -rules D/bad":     "-rules D/bad: ",
-		"-manifests M -rules D/wrong":   "-rules D/wrong: ",
-		"-manifests M -rules D/unknown": `unknown field "rules"`,
-		"-manifests M -runtime-endpoint tcp://1.2.3.4:56": `-runtime-endpoint "tcp://1.2.3.4:56"`,
-		"-manifests M -runtime-endpoint unix://run/s":     `-runtime-endpoint "unix://run/s"`,
-		"-manifests M -runtime-endpoint run/s":            `-runtime-endpoint "run/s"`,
+		"":                                "--kubeconfig or --manifests",
+		"--dry-run":                       "--kubeconfig or --manifests",
+		"--check":                         "--kubeconfig or --manifests",
+		"--nope":                          "--nope",
+		"--manifests":                     "--manifests",
+		"-manifests M":                    "shorthand",
+		"--dry-run=maybe":                 "dry-run",
+		"--manifests M more":              `"more"`,
+		"--manifests M --min-delay -1s":   "--min-delay -1s: must not be negative",
+		"--manifests M --min-delay 1":     "missing unit",
+		"--manifests M --namespaces a,,b": "--namespaces a,,b: one name is empty",
+		"--manifests M --node-restarts-per-minute -1":       "--node-restarts-per-minute -1: must not be negative",
+		"--manifests M --namespace-restarts-per-minute -1":  "--namespace-restarts-per-minute -1: must not be negative",
+		"--manifests M --rules D":                           "--rules",
+		"--manifests M --rules D/missing":                   "--rules: open D/missing:",
+		"--manifests M --rules D/bad":                       "--rules D/bad: ",
+		"--manifests M --rules D/wrong":                     "--rules D/wrong: ",
+		"--manifests M --rules D/unknown":                   "rules: unknown field",
+		"--manifests M --runtime-endpoint tcp://1.2.3.4:56": `--runtime-endpoint "tcp://1.2.3.4:56"`,
+		"--manifests M --runtime-endpoint unix://run/s":     `--runtime-endpoint "unix://run/s"`,
+		"--manifests M --runtime-endpoint run/s":            `--runtime-endpoint "run/s"`,
 	} {
 		args, want = strings.ReplaceAll(args, "D", folder), strings.ReplaceAll(want, "D", folder)
 		var out, errs bytes.Buffer
@@ -85,7 +91,7 @@ func TestWrongFlags(t *testing.T) {
 		if code != exitUsage || out.Len() > 0 || !strings.HasPrefix(text, "sooner: ") || !strings.Contains(text, want) {
 			t.Errorf("%q: exits with %d, prints %q and %q, want %q", args, code, out.String(), text, want)
 		}
-		if line, rest, _ := strings.Cut(text, "\n"); len(line) > 250 || rest != "Try sooner -h.\n" {
+		if line, rest, _ := strings.Cut(text, "\n"); len(line) > 250 || rest != "See sooner -h.\n" {
 			t.Errorf("%q: %q", args, text)
 		}
 	}
@@ -106,13 +112,13 @@ func TestOptions(t *testing.T) {
 		node, endpoint          string
 		cluster                 bool
 	}{
-		{"-manifests M", "", "", strings.ToLower(host), "", false},
-		{"-manifests M", "N", "", "N", "", false},
-		{"-manifests M -node-name O", "N", "", "O", "", false},
+		{"--manifests M", "", "", strings.ToLower(host), "", false},
+		{"--manifests M", "N", "", "N", "", false},
+		{"--manifests M --node-name O", "N", "", "O", "", false},
 		{"", "N", "10.0.0.1", "N", "", true},
-		{"-kubeconfig K", "N", "", "N", "", true},
-		{"-kubeconfig K -runtime-endpoint unix:///run/s -rules " + file, "N", "", "N", "unix:///run/s", true},
-		{"-kubeconfig K -runtime-endpoint /run/s", "N", "", "N", "/run/s", true},
+		{"--kubeconfig K", "N", "", "N", "", true},
+		{"--kubeconfig K --runtime-endpoint unix:///run/s --rules " + file, "N", "", "N", "unix:///run/s", true},
+		{"--kubeconfig K --runtime-endpoint /run/s", "N", "", "N", "/run/s", true},
 	} {
 		env := func(name string) string {
 			return map[string]string{"NODE_NAME": tt.nodeName, "KUBERNETES_SERVICE_HOST": tt.service}[name]
@@ -122,11 +128,11 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%s: %v", tt.args, err)
 			continue
 		}
-		if o.node != tt.node || o.cluster(env) != tt.cluster || (o.rules != nil) != strings.Contains(tt.args, "-rules") {
+		if o.node != tt.node || o.inCluster != tt.cluster || (o.rules != nil) != strings.Contains(tt.args, "--rules") {
 			t.Errorf("%s: %+v", tt.args, o)
 		}
 		if tt.endpoint != "" && o.endpoint != tt.endpoint || !strings.Contains(o.endpoint, "/run/") {
-			t.Errorf("%s: -runtime-endpoint %s", tt.args, o.endpoint)
+			t.Errorf("%s: --runtime-endpoint %s", tt.args, o.endpoint)
 		}
 	}
 }
@@ -138,8 +144,8 @@ func TestProgramCannotStart(t *testing.T) {
 	end()
 	folder := t.TempDir()
 	for args, want := range map[string]string{
-		"-kubeconfig D/missing":                      "D/missing",
-		"-manifests D -metrics-listen 256.0.0.1:nix": "-metrics-listen",
+		"--kubeconfig D/missing":                             "D/missing",
+		"--manifests D --metrics-bind-address 256.0.0.1:nix": "--metrics-bind-address",
 	} {
 		args, want = strings.ReplaceAll(args, "D", folder), strings.ReplaceAll(want, "D", folder)
 		var errs bytes.Buffer
@@ -149,12 +155,12 @@ func TestProgramCannotStart(t *testing.T) {
 	}
 }
 
-// -check prints a line per part, and ends with 1 if one of them is wrong.
+// --check prints a line per part, and ends with 1 if one of them is wrong.
 func TestCheck(t *testing.T) {
 	withoutCluster(t)
 	f, path := newFakeRuntime(t), newSocket(t)
 	folder := t.TempDir()
-	args := []string{"-check", "-manifests", folder, "-runtime-endpoint", path}
+	args := []string{"--check", "--manifests", folder, "--runtime-endpoint", path}
 	checked := func(want int, lines ...string) {
 		t.Helper()
 		var out, errs bytes.Buffer

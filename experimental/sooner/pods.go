@@ -1,42 +1,70 @@
 package main
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/restartkit/restart/backoff/lint"
 	"github.com/restartkit/restart/experimental/sooner/internal/decide"
 	"github.com/restartkit/restart/kube/convert"
+	"github.com/restartkit/restart/kube/restartrules"
 )
 
 // The annotations of a pod.
 const (
-	annotationRules = "restartkit.dev/restart-rules"
+	annotationRules = restartrules.Annotation
 	annotationNow   = "restartkit.dev/restart-now"
 	annotationPoked = "restartkit.dev/poked"
 
 	annotationMirror = corev1.MirrorPodAnnotationKey
 )
 
+// tooLong stands for each annotation of rules that is too long to be read, so that many of
+// them take no memory.
+var tooLong = strings.Repeat(" ", restartrules.MaxBytes+1)
+
 // pod is a pod with the parts that only the shell needs.
 type pod struct {
 	decide.Pod
-	namespace, name string
-	invalid         error // of its annotation
-	text            string
+	name string
+	text string // of its annotation of rules
+	note note
 }
 
-func (p *pod) String() string { return p.namespace + "/" + p.name }
+// note is what an Event says about a pod's annotation of rules, or zero.
+type note struct{ reason, text string }
+
+// The reasons of Events.
+const (
+	reasonInvalid     = "InvalidRestartRules"     // the pod is left to the kubelet
+	reasonUnreachable = "UnreachableRestartRules" // a rule decides on no exit; the others hold
+)
+
+// longestNote is the API server's limit of an Event's message.
+const longestNote = 1024
+
+func newNote(reason, text string) note {
+	text = "annotation " + annotationRules + ": " + text
+	if len(text) > longestNote {
+		text = strings.ToValidUTF8(text[:longestNote-3], "") + "..."
+	}
+	return note{reason, text}
+}
+
+func (p *pod) String() string { return p.Namespace + "/" + p.name }
 
 // watched reports whether decisions about the pod are wanted.
 func (p *pod) watched() bool { return p.Rules != nil || p.Now != "" }
 
 // folder returns the name of the pod's log folder.
-func (p *pod) folder() string { return p.namespace + "_" + p.name + "_" + p.UID }
+func (p *pod) folder() string { return p.Namespace + "_" + p.name + "_" + p.UID }
 
-// slim reduces a pod to the fields that newPod reads, to save memory.
+// slim reduces a pod to the fields that newPod reads, to save memory. What a user writes into
+// the annotation of rules is kept only if newPod reads it.
 func slim(object any) (any, error) {
 	p, ok := object.(*corev1.Pod)
 	if !ok {
@@ -55,20 +83,39 @@ func slim(object any) (any, error) {
 			s.Annotations[name] = value
 		}
 	}
+	if over(p) {
+		delete(s.Annotations, annotationRules)
+		delete(s.Annotations, annotationNow)
+		return s, nil
+	}
+	if rules, ok := s.Annotations[annotationRules]; ok {
+		s.Annotations[annotationRules] = bounded(rules)
+	}
+	if now, ok := s.Annotations[annotationNow]; ok {
+		s.Annotations[annotationNow] = digest(now)
+	}
 	containers := func(all []corev1.Container) (slim []corev1.Container) {
 		for _, c := range all {
-			slim = append(slim, corev1.Container{
-				Name: c.Name, RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules, StartupProbe: c.StartupProbe,
-			})
+			short := corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules}
+			if c.StartupProbe != nil {
+				short.StartupProbe = &corev1.Probe{}
+			}
+			slim = append(slim, short)
 		}
 		return slim
+	}
+	exit := func(t *corev1.ContainerStateTerminated) *corev1.ContainerStateTerminated {
+		if t == nil {
+			return nil
+		}
+		return &corev1.ContainerStateTerminated{ContainerID: t.ContainerID, FinishedAt: t.FinishedAt}
 	}
 	statuses := func(all []corev1.ContainerStatus) (slim []corev1.ContainerStatus) {
 		for _, c := range all {
 			slim = append(slim, corev1.ContainerStatus{
 				Name: c.Name, Started: c.Started,
-				State:                corev1.ContainerState{Terminated: c.State.Terminated},
-				LastTerminationState: corev1.ContainerState{Terminated: c.LastTerminationState.Terminated},
+				State:                corev1.ContainerState{Terminated: exit(c.State.Terminated)},
+				LastTerminationState: corev1.ContainerState{Terminated: exit(c.LastTerminationState.Terminated)},
 			})
 		}
 		return slim
@@ -83,22 +130,48 @@ func slim(object any) (any, error) {
 	return s, nil
 }
 
-// newPod returns a pod with the rules of its annotation or, without one, those of all
-// pods. If the annotation is that of old, it is not parsed again. old may be nil.
-func newPod(p *corev1.Pod, all *decide.Rules, old *pod) *pod {
-	n := &pod{
-		namespace: p.Namespace, name: p.Name,
-		Pod: decide.Pod{UID: string(p.UID), Ended: ended(p), Now: p.Annotations[annotationNow], Rules: all},
+// bounded returns the text of an annotation of rules, or tooLong in its place.
+func bounded(text string) string {
+	if len(text) > restartrules.MaxBytes {
+		return tooLong
 	}
-	if text, ok := p.Annotations[annotationRules]; ok {
-		if n.text = text; old != nil && old.text == text && text != "" {
-			n.Rules, n.invalid = old.Rules, old.invalid
-		} else if n.Rules, n.invalid = decide.ParseRules([]byte(text)); n.invalid != nil {
-			n.Rules, n.invalid = nil, fmt.Errorf("annotation %s: %w", annotationRules, n.invalid)
-		}
-		if n.invalid != nil {
-			n.Now = ""
-		}
+	return text
+}
+
+// digest returns a value of the annotation restart-now, or another text for it that is as short
+// as a hash. Only changes matter.
+func digest(now string) string {
+	if len(now) <= 2*sha256.Size {
+		return now
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(now)))
+}
+
+// newPod returns a pod with the rules of its annotation or, without one, those of all
+// pods. If the annotation is that of old, it is not parsed again. old may be nil. Of a pod
+// that is over, only the names are read.
+func newPod(p *corev1.Pod, all *restartrules.Rules, old *pod) *pod {
+	n := &pod{
+		name: p.Name,
+		Pod: decide.Pod{
+			UID: string(p.UID), Namespace: p.Namespace, Ended: ended(p), Now: digest(p.Annotations[annotationNow]), Rules: all,
+		},
+	}
+	if over(p) {
+		n.Now, n.Rules = "", nil
+		return n
+	}
+	text, ok := p.Annotations[annotationRules]
+	n.text = bounded(text)
+	switch {
+	case !ok:
+	case old != nil && old.text == n.text && text != "":
+		n.Rules, n.note = old.Rules, old.note
+	default:
+		n.Rules, n.note = parseRules(n.text)
+	}
+	if n.note.reason == reasonInvalid {
+		n.Now = ""
 	}
 	started := make(map[string]bool)
 	n.Shown = make(map[string]decide.Shown)
@@ -130,9 +203,33 @@ func newPod(p *corev1.Pod, all *decide.Rules, old *pod) *pod {
 	return n
 }
 
+// parseRules reads an annotation. If it is wrong, it returns no rules.
+func parseRules(text string) (*restartrules.Rules, note) {
+	if len(text) > restartrules.MaxBytes {
+		return nil, newNote(reasonInvalid, fmt.Sprintf("longer than %d KiB", restartrules.MaxBytes>>10))
+	}
+	rules, err := restartrules.Parse(text)
+	if err != nil {
+		return nil, newNote(reasonInvalid, err.Error())
+	}
+	for _, f := range lint.Check(rules.ExitPolicy()) {
+		// The kubelet may restart what a rule gives up, so failures in a row go on all the same.
+		if f.Kind == lint.KindUnreachable && !strings.HasSuffix(f.Field, ".minFailures") {
+			return rules, newNote(reasonUnreachable, f.Field+": "+f.Text)
+		}
+	}
+	return rules, note{}
+}
+
+// over reports whether the pod has ended, or is about to, and none of its containers starts
+// again.
+func over(p *corev1.Pod) bool {
+	return p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
 // ended reports whether the kubelet ends the pod, or all its containers at once.
 func ended(p *corev1.Pod) bool {
-	if p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+	if over(p) {
 		return true
 	}
 	for _, c := range p.Status.Conditions {
@@ -144,7 +241,7 @@ func ended(p *corev1.Pod) bool {
 }
 
 // newStaticPod returns a pod of a manifest. Its UID is that of its sandbox.
-func newStaticPod(p *corev1.Pod, all *decide.Rules, old *pod, uid string) *pod {
+func newStaticPod(p *corev1.Pod, all *restartrules.Rules, old *pod, uid string) *pod {
 	n := newPod(p, all, old)
 	n.UID, n.Static, n.Now = uid, true, ""
 	for i := range n.Containers {

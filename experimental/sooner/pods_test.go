@@ -1,12 +1,14 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,12 +17,13 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/experimental/sooner/internal/decide"
+	"github.com/restartkit/restart/kube/restartrules"
 )
 
 // rulesOf parses valid rules.
-func rulesOf(t testing.TB, text string) *decide.Rules {
+func rulesOf(t testing.TB, text string) *restartrules.Rules {
 	t.Helper()
-	r, err := decide.ParseRules([]byte(text))
+	r, err := restartrules.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,9 +50,9 @@ func TestNewPod(t *testing.T) {
 	always := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyAlways}
 	plain := func(change func(p *pod)) *pod {
 		p := &pod{
-			namespace: "ns", name: "p",
+			name: "p",
 			Pod: decide.Pod{
-				UID: "uid-p", Containers: []decide.Container{{Name: "c", Policy: always}},
+				UID: "uid-p", Namespace: "ns", Containers: []decide.Container{{Name: "c", Policy: always}},
 				Shown: map[string]decide.Shown{"x": {Name: "c", Finished: at}},
 			},
 		}
@@ -58,10 +61,11 @@ func TestNewPod(t *testing.T) {
 		}
 		return p
 	}
+	over := &pod{name: "p", Pod: decide.Pod{UID: "uid-p", Namespace: "ns", Ended: true}}
 	for _, tt := range []struct {
 		name   string
 		change func(p *corev1.Pod)
-		all    *decide.Rules
+		all    *restartrules.Rules
 		want   *pod
 	}{
 		{"no annotation", nil, nil, plain(nil)},
@@ -70,9 +74,16 @@ func TestNewPod(t *testing.T) {
 			p.Rules, p.text = rulesOf(t, `curve: {initial: 1s, max: 5s}`), `curve: {initial: 1s, max: 5s}`
 		})},
 		{"restart now", func(p *corev1.Pod) { p.Annotations[annotationNow] = "1" }, nil, plain(func(p *pod) { p.Now = "1" })},
-		{"deleted", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: at} }, nil, plain(func(p *pod) { p.Ended = true })},
-		{"failed", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, nil, plain(func(p *pod) { p.Ended = true })},
-		{"succeeded", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, nil, plain(func(p *pod) { p.Ended = true })},
+		{"restart now, with a long text", func(p *corev1.Pod) { p.Annotations[annotationNow] = strings.Repeat("1", 200_000) }, nil, plain(func(p *pod) {
+			p.Now = fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Repeat("1", 200_000))))
+		})},
+		{"deleted", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: at} }, nil, over},
+		{"failed", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, all, over},
+		{"succeeded", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, nil, over},
+		{"succeeded, with annotations", func(p *corev1.Pod) {
+			p.Status.Phase = corev1.PodSucceeded
+			p.Annotations[annotationRules], p.Annotations[annotationNow] = "{", "1"
+		}, nil, over},
 		{"restarts all", func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: corev1.AllContainersRestarting, Status: corev1.ConditionTrue}}
 		}, nil, plain(func(p *pod) { p.Ended = true })},
@@ -112,7 +123,7 @@ func TestNewPod(t *testing.T) {
 		if tt.change != nil {
 			tt.change(p)
 		}
-		for _, old := range []*pod{nil, newPod(p, tt.all, nil), {text: "other", Pod: decide.Pod{Rules: &decide.Rules{}}}, {invalid: errors.New("other")}} {
+		for _, old := range []*pod{nil, newPod(p, tt.all, nil), {text: "other", Pod: decide.Pod{Rules: &restartrules.Rules{}}}, {note: note{"other", "other"}}} {
 			if got := newPod(p, tt.all, old); !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("%s after %+v: %+v, want %+v", tt.name, old, *got, *tt.want)
 			}
@@ -132,7 +143,7 @@ func TestNewStaticPod(t *testing.T) {
 		},
 	}
 	n := newStaticPod(p, nil, nil, "of the sandbox")
-	if n.UID != "of the sandbox" || !n.Static || n.Now != "" || n.Rules == nil || n.folder() != "ns_p_of the sandbox" {
+	if n.UID != "of the sandbox" || n.Namespace != "ns" || !n.Static || n.Now != "" || n.Rules == nil || n.folder() != "ns_p_of the sandbox" {
 		t.Errorf("%+v", n)
 	}
 	for i, want := range []bool{false, true, false, false} {
@@ -142,34 +153,92 @@ func TestNewStaticPod(t *testing.T) {
 	}
 }
 
-// A mistake in the annotation leaves the pod to the kubelet, whatever else is set.
+// A mistake in the annotation leaves the pod to the kubelet, whatever else is set, and is
+// noted in an Event. The mistakes themselves are those of package restartrules.
 func TestMistakesInAnnotation(t *testing.T) {
 	for text, want := range map[string]string{
-		"{":                             "",
-		"[]":                            "",
-		"true":                          "",
-		`{"nope": 1}`:                   "nope",
-		`{"curve": {"nope": "1s"}}`:     "nope",
-		`{"curve": {"initial": "-1s"}}`: "curve",
-		`{"curve": {"initial": "9s", "max": "1s"}}`:       "curve",
-		`{"curve": {"initial": "soon"}}`:                  "soon",
-		`{"curve": {}, "curve": {}}`:                      "curve",
-		`{"restartPolicyRules": [{"action": "Explode"}]}`: "restartPolicyRules[0].action",
-		`{"restartPolicyRules": [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}]}`: "restartPolicyRules[0].action",
-		`{"restartPolicyRules": [{"action": "Restart", "exitCodes": {"operator": "Near", "values": [1]}}]}`:            "restartPolicyRules[0].exitCodes",
-		`{"restartPolicyRules": [{"action": "Restart", "delay": {"initial": "-1s"}}]}`:                                 "restartPolicyRules[0]",
+		"{":            "",
+		`{"nope": 1}`:  "nope",
+		`{"curve": 1}`: "curve",
+		`{"restartPolicyRules": [{"action": "Explode"}]}`:                                      "restartPolicyRules[0].action",
+		`{"restartPolicyRules": [` + strings.Repeat("{},", 20) + `{}]}`:                        "restartPolicyRules: too many items 21",
+		`{"curve": {"initial": "` + strings.Repeat("9", 60_000) + `s"}}`:                       "curve.initial",
+		`{"restartPolicyRules": [` + strings.Repeat("{},", 87_000) + `{}]}`:                    "longer than 64 KiB",
+		strings.Repeat(" ", restartrules.MaxBytes-1) + "{}":                                    "longer than 64 KiB",
+		"a: &a " + strings.Repeat("x", 1000) + "\nb: [" + strings.Repeat("*a, ", 10_000) + "]": "alias",
 	} {
+		short := text[:min(len(text), 60)]
 		p := crashed("p", "x", 42, time.Now())
 		p.Annotations[annotationRules], p.Annotations[annotationNow] = text, "1"
 		n := newPod(p, rulesOf(t, secondAfter42), nil)
 		if again := newPod(p, nil, n); !reflect.DeepEqual(again, n) {
-			t.Errorf("%q: %+v in an update, want %+v", text, again, n)
+			t.Errorf("%q: %+v in an update, want %+v", short, again, n)
 		}
-		if n.invalid == nil || !strings.HasPrefix(n.invalid.Error(), "annotation "+annotationRules+": ") || !strings.Contains(n.invalid.Error(), want) {
-			t.Errorf("%s: %v, want %q in it", text, n.invalid, want)
+		if n.note.reason != reasonInvalid || !strings.HasPrefix(n.note.text, "annotation "+annotationRules+": ") || !strings.Contains(n.note.text, want) || len(n.note.text) > longestNote {
+			t.Errorf("%s: %v, want %q in it", short, n.note, want)
 		}
-		if n.Rules != nil || n.watched() || n.text != text {
-			t.Errorf("%s: %+v", text, n)
+		if n.Rules != nil || n.watched() || n.text != bounded(text) {
+			t.Errorf("%s: %+v", short, n)
+		}
+		samePod(t, p, nil)
+	}
+}
+
+// A rule that decides on no exit is noted too. The other rules hold.
+func TestContradictionInAnnotation(t *testing.T) {
+	const rules = `{"restartPolicyRules": [
+		{"action": "GiveUp", "exitCodes": {"operator": "In", "values": [42, 43]}},
+		{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}, "delay": {"initial": "1s", "max": "1s"}}]}`
+	p := crashed("p", "x", 42, time.Now())
+	p.Annotations[annotationRules] = rules
+	n := newPod(p, nil, nil)
+	if n.note.reason != reasonUnreachable || !strings.Contains(n.note.text, "restartPolicyRules[1]: ") || !strings.Contains(n.note.text, "restartPolicyRules[0] decides") {
+		t.Errorf("%+v", n.note)
+	}
+	if !n.watched() || len(n.Rules.Rules) != 2 {
+		t.Errorf("%+v", n)
+	}
+	if again := newPod(p, nil, n); !reflect.DeepEqual(again, n) {
+		t.Errorf("%+v in an update, want %+v", again, n)
+	}
+	for _, rules := range []string{
+		secondAfter42,
+		// The kubelet restarts the first failures, so there is a third.
+		`{"restartPolicyRules": [{"action": "Restart", "minFailures": 3, "delay": {"initial": "1s", "max": "1s"}}, {"action": "GiveUp", "minFailures": 1}]}`,
+	} {
+		p.Annotations[annotationRules] = rules
+		if n := newPod(p, nil, nil); n.note != (note{}) || !n.watched() {
+			t.Errorf("%s: %+v", rules, n.note)
+		}
+	}
+}
+
+// Finished pods, and annotations that are too long, take no memory, however many there are.
+func TestLargeAnnotationsAreNotKept(t *testing.T) {
+	rules := `{"restartPolicyRules": [` + strings.Repeat("{},", 87_000) + `{}]}`
+	for i := range 5 {
+		p := crashed("p", "x", 0, time.Now())
+		p.Annotations[annotationRules], p.Annotations[annotationNow] = rules, strings.Repeat("x", 10_000)
+		if i > 0 {
+			p.Status.Phase = corev1.PodSucceeded
+		}
+		object, err := slim(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := object.(*corev1.Pod)
+		n := newPod(s, nil, nil)
+		if i > 0 {
+			if len(s.Annotations) > 0 || n.text != "" || n.note != (note{}) || n.watched() {
+				t.Errorf("of a finished pod: %+v, %+v", s.Annotations, n)
+			}
+			continue
+		}
+		if kept := s.Annotations[annotationRules]; unsafe.StringData(kept) != unsafe.StringData(tooLong) || len(s.Annotations[annotationNow]) > 64 {
+			t.Errorf("annotations of %d and %d bytes are kept", len(kept), len(s.Annotations[annotationNow]))
+		}
+		if want := newNote(reasonInvalid, "longer than 64 KiB"); n.note != want {
+			t.Errorf("note %+v, want %+v", n.note, want)
 		}
 	}
 }
@@ -178,7 +247,7 @@ func TestMistakesInAnnotation(t *testing.T) {
 func samePod(t interface {
 	Helper()
 	Fatalf(string, ...any)
-}, p *corev1.Pod, all *decide.Rules) {
+}, p *corev1.Pod, all *restartrules.Rules) {
 	t.Helper()
 	before := p.DeepCopy()
 	object, err := slim(p)
@@ -253,7 +322,7 @@ func anyPod(t *rapid.T) *corev1.Pod {
 		}
 	})
 	values := map[string][]string{
-		annotationRules: {secondAfter42, "", "{", `{"nope": 1}`}, annotationNow: {"", "1"}, annotationMirror: {""}, annotationPoked: {"x"}, "other": {"x"},
+		annotationRules: {secondAfter42, "", "{", `{"nope": 1}`, strings.Repeat("{", restartrules.MaxBytes+2)}, annotationNow: {"", "1", strings.Repeat("1", 100)}, annotationMirror: {""}, annotationPoked: {"x"}, "other": {"x"},
 	}
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "u", ResourceVersion: "7", Labels: map[string]string{"l": "v"}},
@@ -282,7 +351,7 @@ func anyPod(t *rapid.T) *corev1.Pod {
 func TestSlimPodsAreTheSame(t *testing.T) {
 	all := rulesOf(t, secondAfter42)
 	rapid.Check(t, func(t *rapid.T) {
-		samePod(t, anyPod(t), rapid.SampledFrom([]*decide.Rules{nil, all}).Draw(t, "all"))
+		samePod(t, anyPod(t), rapid.SampledFrom([]*restartrules.Rules{nil, all}).Draw(t, "all"))
 	})
 }
 

@@ -41,7 +41,7 @@ type node struct {
 func socket(endpoint string) (string, error) {
 	path := strings.TrimPrefix(endpoint, "unix://")
 	if !strings.HasPrefix(path, "/") {
-		return "", fmt.Errorf("-runtime-endpoint %q: must be unix:// and an absolute path", endpoint)
+		return "", fmt.Errorf("--runtime-endpoint %q: must be unix:// and an absolute path", endpoint)
 	}
 	return path, nil
 }
@@ -131,7 +131,7 @@ func (n *node) remove(ctx context.Context, id string) error {
 
 // poke creates a record and never starts it, which the kubelet sees as a change of
 // the pod.
-func (n *node) poke(ctx context.Context, sandbox string, image *cri.ImageSpec) error {
+func (n *node) poke(ctx context.Context, sandbox string, image *cri.ImageSpec, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
 	box, err := n.client.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: sandbox})
@@ -145,7 +145,7 @@ func (n *node) poke(ctx context.Context, sandbox string, image *cri.ImageSpec) e
 	_, err = n.client.CreateContainer(ctx, &cri.CreateContainerRequest{
 		PodSandboxId: sandbox,
 		Config: &cri.ContainerConfig{
-			Metadata:    &cri.ContainerMetadata{Name: decide.PokeName, Attempt: uint32(time.Now().UnixMilli())}, // which must differ from that of an earlier one
+			Metadata:    &cri.ContainerMetadata{Name: decide.PokeName, Attempt: uint32(now.UnixMilli())}, // which must differ from that of an earlier one
 			Image:       image,
 			Command:     []string{"/sooner-poke"}, // which need not exist
 			Labels:      labels,

@@ -202,8 +202,8 @@ func TestExampleJobIsOurs(t *testing.T) {
 	}
 }
 
-// .dockerignore includes all files that the program is built from.
-func TestProgramIsBuiltFromWhatDockerSees(t *testing.T) {
+// .dockerignore includes all files that the programs with an image are built from.
+func TestProgramsAreBuiltFromWhatDockerSees(t *testing.T) {
 	const root = "../../.."
 	text, err := os.ReadFile(root + "/.dockerignore")
 	if err != nil {
@@ -250,13 +250,15 @@ func TestProgramIsBuiltFromWhatDockerSees(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	list := exec.Command("go", "list", "-deps", "./cmd/restart-job-controller")
-	list.Dir = filepath.Join(seen, "kube")
-	list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly")
-	if text, err := list.CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, text)
-	}
-	if _, err := os.Stat(filepath.Join(seen, "kube/cmd/restart-job-controller/options_test.go")); err == nil {
-		t.Error("Docker sees the tests")
+	for module, folder := range map[string]string{"kube": "cmd/restart-job-controller", "experimental": "sooner"} {
+		list := exec.Command("go", "list", "-deps", "./"+folder)
+		list.Dir = filepath.Join(seen, module)
+		list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly")
+		if text, err := list.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, text)
+		}
+		if _, err := os.Stat(filepath.Join(seen, module, folder, "options_test.go")); err == nil {
+			t.Error("Docker sees the tests")
+		}
 	}
 }

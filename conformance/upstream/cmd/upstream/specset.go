@@ -71,7 +71,7 @@ var restartSpecs = specSet{
 	program: program{
 		folder: "../../experimental/sooner",
 		args: func(env *testenv.Environment) []string {
-			return []string{"-kubeconfig=" + env.Kubeconfig(), "-node-name=" + env.Node().Name(), "-runtime-endpoint=" + env.Node().CRISocket()}
+			return []string{"--kubeconfig=" + env.Kubeconfig(), "--node-name=" + env.Node().Name(), "--runtime-endpoint=" + env.Node().CRISocket()}
 		},
 		refused: regexp.MustCompile(`msg=removed |level=ERROR `),
 	},

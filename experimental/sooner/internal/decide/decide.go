@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/kube/restartrules"
 )
 
 // RecordState is the state of a record.
@@ -60,13 +61,14 @@ type Container struct {
 // Pod is a pod of the node.
 type Pod struct {
 	UID        string // as in the runtime's labels
-	Static     bool   // its exits are not read from the API server
-	Ended      bool   // it is being deleted, has finished, or restarts all containers
+	Namespace  string
+	Static     bool // its exits are not read from the API server
+	Ended      bool // it is being deleted, has finished, or restarts all containers
 	Containers []Container
 	// Shown holds the exits that the API server shows, by the container's id.
 	Shown map[string]Shown
-	Rules *Rules // nil unless the pod has opted in
-	Now   string // value of its annotation restart-now
+	Rules *restartrules.Rules // nil unless the pod has opted in
+	Now   string              // value of its annotation restart-now
 }
 
 // Shown is an exit that the API server shows.
@@ -113,7 +115,7 @@ type Poke struct {
 type Verdict struct {
 	Record Record
 	Reason Reason
-	Wait   time.Duration // rest of the delay, with ReasonWaiting
+	Wait   time.Duration // with ReasonWaiting and ReasonBudget
 }
 
 // Reason is the reason of a verdict.
@@ -122,7 +124,8 @@ type Reason string
 // The reasons.
 const (
 	ReasonDue       Reason = "due"               // it is removed
-	ReasonWaiting   Reason = "waiting"           // its delay is not over
+	ReasonWaiting   Reason = "waiting"           // its delay, or Limits.MinDelay, is not over
+	ReasonBudget    Reason = "budget"            // the node or the namespace has had its restarts
 	ReasonKubelet   Reason = "kubelet"           // the policy leaves it to the kubelet
 	ReasonNotShown  Reason = "exit-not-shown"    // the kubelet has not reported the exit
 	ReasonNoRestart Reason = "no-restart"        // the kubelet would not restart it

@@ -21,6 +21,7 @@ func (s *step) judge(p *Pod, c Container, r Record, n int, records []Record, box
 		return ReasonNoRestart, 0
 	}
 	due, wait := s.due(p, r, exit) // also counts the exit
+	least := s.budget.limits.MinDelay - s.since(r)
 	switch {
 	case !due && wait == 0:
 		return ReasonKubelet, 0
@@ -34,10 +35,20 @@ func (s *step) judge(p *Pod, c Container, r Record, n int, records []Record, box
 		return ReasonInit, 0
 	case r.NextCount != r.RestartCount+1:
 		return ReasonLog, 0
-	case !due:
-		return ReasonWaiting, wait
+	case !due || least > 0:
+		return ReasonWaiting, max(wait, least)
 	}
 	return ReasonDue, 0
+}
+
+// since returns the time since an exit, at least that since it was first observed. So a
+// clock that was set back prolongs no wait.
+func (s *step) since(r Record) time.Duration {
+	observed := s.o.Elapsed - s.seen[r.ID].at
+	if r.Finished.IsZero() {
+		return observed
+	}
+	return max(s.o.Now.Sub(r.Finished), observed)
 }
 
 func exitOf(r Record) backoff.Exit {
@@ -57,15 +68,17 @@ func (s *step) due(p *Pod, r Record, exit backoff.Exit) (bool, time.Duration) {
 		}
 		return true, 0
 	}
-	if p.Rules == nil || !p.Rules.follows(s.report(p, r, exit)) {
+	if p.Rules == nil {
+		return false, 0
+	}
+	if d := s.report(p, r, exit); p.Rules.Delay(d.Action, d.Rule) == nil {
 		return false, 0
 	}
 	return s.restarter.CanStart(key(p.UID, r.Name))
 }
 
 func (s *step) report(p *Pod, r Record, exit backoff.Exit) backoff.Decision {
-	policy := backoff.ExitPolicy{Rules: p.Rules.Rules, Delay: p.Rules.Curve}
-	return s.restarter.Exited(key(p.UID, r.Name), policy, exit)
+	return s.restarter.Exited(key(p.UID, r.Name), p.Rules.ExitPolicy(), exit)
 }
 
 // shown reports whether the kubelet has certainly seen an exit.

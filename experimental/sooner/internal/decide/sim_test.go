@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/kube/restartrules"
 )
 
 // world is a node in virtual time: pods, a runtime, a kubelet and an API server. The
@@ -28,6 +29,8 @@ type world struct {
 	kinds     map[string]int // how often faults happened
 	reuse     string         // an id to be used again
 	faultless bool
+	limits    Limits
+	removed   map[string][]time.Duration // when records were removed, by namespace and "" for the node
 }
 
 // simPod is a pod of the world.
@@ -65,7 +68,10 @@ func (w *world) draw(n int) int { return w.random.IntN(n) }
 
 func newWorld(t testing.TB, seed uint64, faultless bool) *world {
 	calms := []int{6, 40, 300}
-	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 0)), calm: calms[seed%3], up: true, kinds: map[string]int{}, faultless: faultless}
+	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 0)), calm: calms[seed%3], up: true, kinds: map[string]int{}, faultless: faultless, removed: map[string][]time.Duration{}}
+	if !faultless {
+		w.limits = []Limits{{}, {MinDelay: 2 * time.Second}, {NodePerMinute: 9, NamespacePerMinute: 6}, {time.Second, 20, 3}}[w.draw(4)]
+	}
 	for i := range 1 + w.draw(3) {
 		w.pods = append(w.pods, w.newPod(i))
 	}
@@ -74,7 +80,7 @@ func newWorld(t testing.TB, seed uint64, faultless bool) *world {
 
 func (w *world) newPod(i int) *simPod {
 	p := &simPod{
-		Pod:  Pod{UID: fmt.Sprint("pod-", i), Static: w.draw(3) == 0},
+		Pod:  Pod{UID: fmt.Sprint("pod-", i), Namespace: fmt.Sprint("ns-", i%2), Static: w.draw(3) == 0},
 		next: map[string]int64{}, backoff: map[string]time.Duration{}, initRuns: map[string]int{},
 		counts: map[string][]int64{}, shown: map[string]Shown{}, last: map[string]*simRecord{},
 	}
@@ -96,11 +102,11 @@ func (w *world) newPod(i int) *simPod {
 		}
 		p.Containers = append(p.Containers, Container{Name: fmt.Sprint("c-", n), Policy: own})
 	}
-	free := func(n int) *backoff.Policy {
+	curve := func(n int) *backoff.Policy {
 		return &backoff.Policy{Initial: time.Second, Max: 30 * time.Second, FreeFailures: n}
 	}
-	on42 := backoff.Rule{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: "In", Values: []int32{42}}, Delay: free(1000)}
-	all := []*Rules{nil, {Rules: []backoff.Rule{on42}}, {Rules: []backoff.Rule{on42}, Curve: free(0)}, {}}
+	on42 := backoff.Rule{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: "In", Values: []int32{42}}, Delay: curve(1000)}
+	all := []*restartrules.Rules{nil, {Rules: []backoff.Rule{on42}}, {Rules: []backoff.Rule{on42}, Curve: curve(0)}, {}}
 	if p.Rules = all[w.draw(len(all))]; w.faultless {
 		p.Rules = all[1]
 	}

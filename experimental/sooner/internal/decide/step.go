@@ -21,13 +21,15 @@ import (
 //     prevents another run
 //  5. Kubernetes' own policy restarts its container, and only that
 //  6. its newest log continues the restart count
-//  7. its delay by the pod's rules is over, or was ended
+//  7. its delay by the pod's rules is over, or was ended, and so is Limits.MinDelay
+//  8. the node and the pod's namespace have not used up their restarts
 //
-// A State that was lost, or a clock that was set, delays a removal or starts a curve
-// over, and has no other effect.
+// A State that was lost, or a clock that was set, delays a removal, starts a curve over,
+// cuts MinDelay short or fills the budget, and has no other effect.
 type State struct {
 	clock     *instant
 	restarter *backoff.Restarter[string]
+	budget    *budget
 
 	seen    map[string]sighting // exited records, and those named PokeName, by id
 	ended   map[string]bool     // ids whose waits were ended
@@ -58,9 +60,10 @@ func (i *instant) Now() time.Time                  { return i.now }
 func (i *instant) Since(t time.Time) time.Duration { return i.now.Sub(t) }
 
 // NewState returns an empty State.
-func NewState() *State {
+func NewState(l Limits) *State {
 	s := &State{
 		clock:   &instant{},
+		budget:  newBudget(l),
 		seen:    make(map[string]sighting),
 		ended:   make(map[string]bool),
 		now:     make(map[string]string),
@@ -83,10 +86,11 @@ func key(pod, container string) string { return pod + "/" + container }
 // step is one call of Step.
 type step struct {
 	*State
-	o       Observation
-	plan    Plan
-	records map[string][]Record  // by pod
-	boxes   map[string][]Sandbox // by pod
+	o          Observation
+	plan       Plan
+	records    map[string][]Record  // by pod
+	boxes      map[string][]Sandbox // by pod
+	candidates []candidate
 }
 
 // Meet notes the value of the annotation restart-now of pods that are new. Only a later
@@ -127,6 +131,7 @@ func (s *State) Step(o Observation) Plan {
 			s.Meet(p.UID, p.Now)
 		}
 	}
+	st.grant()
 	st.forget()
 	for _, at := range s.next {
 		if d := max(at-o.Elapsed, time.Millisecond); st.plan.Next == 0 || d < st.plan.Next {
@@ -230,17 +235,13 @@ func (s *step) pod(p *Pod) {
 		}
 		v := Verdict{Record: r}
 		v.Reason, v.Wait = s.judge(p, c, r, len(all), records, box, ready)
-		if v.Reason == ReasonDue && !s.try(s.tries, p.UID, r.ID) {
+		if rest := s.tries[r.ID].next - s.o.Elapsed; v.Reason == ReasonDue && rest > 0 {
 			v.Reason = ReasonRetry
+			s.again(p.UID, rest)
 		}
 		switch v.Reason {
 		case ReasonDue:
-			s.plan.Remove = append(s.plan.Remove, r)
-			s.again(p.UID, 0) // to poke
-			if p.Static {
-				s.removed[k] = true
-			}
-			delete(s.pokes, k)
+			s.candidates = append(s.candidates, candidate{p, r, len(s.plan.Verdicts)})
 		case ReasonWaiting:
 			s.again(p.UID, v.Wait)
 		case ReasonNotShown:
@@ -251,6 +252,29 @@ func (s *step) pod(p *Pod) {
 			s.again(p.UID, Poll)
 		}
 		s.plan.Verdicts = append(s.plan.Verdicts, v)
+	}
+}
+
+// grant plans the removal of the records that are due, as far as the budget allows.
+func (s *step) grant() {
+	for len(s.candidates) > 0 {
+		i := s.budget.next(s.candidates)
+		c := s.candidates[i]
+		s.candidates = slices.Delete(s.candidates, i, i+1)
+		if wait := s.budget.take(c.pod, s.o.Elapsed); wait > 0 {
+			v := &s.plan.Verdicts[c.verdict]
+			v.Reason, v.Wait = ReasonBudget, wait
+			s.again(c.pod.UID, wait)
+			continue
+		}
+		s.try(s.tries, c.pod.UID, c.record.ID)
+		s.plan.Remove = append(s.plan.Remove, c.record)
+		s.again(c.pod.UID, 0) // to poke
+		k := key(c.pod.UID, c.record.Name)
+		if c.pod.Static {
+			s.removed[k] = true
+		}
+		delete(s.pokes, k)
 	}
 }
 
@@ -322,6 +346,7 @@ func (s *step) forget() {
 	drop(s.now, pods)
 	drop(s.removed, containers)
 	drop(s.pokes, containers)
+	s.budget.forget(s.o.Pods, s.o.Elapsed)
 	for k := range s.restarter.All() {
 		if !containers[k] {
 			s.restarter.Reset(k)

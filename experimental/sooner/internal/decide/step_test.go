@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/kube/restartrules"
 )
 
 // simAgent runs a State on a world, as the program does.
@@ -19,10 +20,11 @@ type simAgent struct {
 	exits  map[string]string // the pods of the exited records
 	polled time.Duration
 	dies   bool // after the next removal
+	held   int  // verdicts that a budget holds back
 }
 
 func newSimAgent(w *world) *simAgent {
-	return &simAgent{world: w, state: NewState(), seen: map[string]map[string]Shown{}}
+	return &simAgent{world: w, state: NewState(w.limits), seen: map[string]map[string]Shown{}}
 }
 
 // poll takes a step for the static pods whose exited records have changed, the other pods
@@ -66,6 +68,11 @@ func (a *simAgent) poll(end bool) {
 	o := a.observe(a.seen, listed)
 	o.End = end
 	plan := a.state.Step(o)
+	for _, v := range plan.Verdicts {
+		if v.Reason == ReasonBudget {
+			a.held++
+		}
+	}
 	if due := a.state.Due(a.now); len(due) > 0 && len(plan.Remove) == 0 {
 		a.t.Fatalf("pods %v await another step at once", due)
 	}
@@ -98,7 +105,7 @@ func (a *simAgent) carryOut(plan Plan) {
 		if a.dies {
 			a.dies = false
 			a.kinds["agent dies after a removal"]++
-			a.state, a.exits = NewState(), nil
+			a.restart()
 			return
 		}
 	}
@@ -114,6 +121,12 @@ func (a *simAgent) carryOut(plan Plan) {
 			p.sync = a.now
 		}
 	}
+}
+
+// restart starts a new agent, which has full buckets.
+func (a *simAgent) restart() {
+	a.state, a.exits = NewState(a.limits), nil
+	clear(a.removed)
 }
 
 func (a *simAgent) podOf(uid string) *simPod {
@@ -177,9 +190,34 @@ func (a *simAgent) allowed(p *simPod, r Record) {
 	if p.next[r.Name] != truth.RestartCount+1 {
 		refuse("the log does not continue the count")
 	}
+	if a.kinds["clock"] == 0 && a.now-truth.ends < a.limits.MinDelay {
+		refuse("it is too soon")
+	}
+	for name, perMinute := range map[string]int{"": a.limits.NodePerMinute, p.Namespace: a.limits.NamespacePerMinute} {
+		a.removed[name] = append(a.removed[name], a.now)
+		if !keepsRate(a.removed[name], perMinute) {
+			refuse("too many per minute")
+		}
+	}
 	if rules := p.Rules; rules != nil && !a.state.ended[r.ID] && truth.code != 42 && rules.Curve == nil {
 		refuse("its exit is left to the kubelet")
 	}
+}
+
+// keepsRate is the slow reading of a limit: however a span of time is chosen, it has no more
+// removals than a full bucket and what flows in meanwhile.
+func keepsRate(removed []time.Duration, perMinute int) bool {
+	if perMinute == 0 {
+		return true
+	}
+	last := len(removed) - 1
+	for first := range removed {
+		most := float64(burst(perMinute)) + (removed[last]-removed[first]).Minutes()*float64(perMinute)
+		if float64(last-first+1) > most+1e-6 {
+			return false
+		}
+	}
+	return true
 }
 
 // outcome checks the effects on the pods.
@@ -212,7 +250,7 @@ func (a *simAgent) fault() (end bool) {
 		a.skew += time.Duration(a.draw(7200)-3600) * time.Second
 	case 1:
 		a.kinds["agent restarts"]++
-		a.state, a.exits = NewState(), nil
+		a.restart()
 	case 2:
 		a.kinds["kubelet restarts"]++
 		a.up = false
@@ -256,7 +294,7 @@ func eachWorld(t *testing.T, faultless bool, test func(*simAgent)) {
 }
 
 func TestRemovalsAreAllowed(t *testing.T) {
-	removals, kinds := 0, map[string]int{}
+	removals, held, kinds := 0, 0, map[string]int{}
 	eachWorld(t, false, func(a *simAgent) {
 		for range 1200 {
 			a.tick()
@@ -264,11 +302,12 @@ func TestRemovalsAreAllowed(t *testing.T) {
 		}
 		a.outcome()
 		removals += a.removals
+		held += a.held
 		for kind, n := range a.kinds {
 			kinds[kind] += n
 		}
 	})
-	t.Logf("%d removals, faults: %v", removals, kinds)
+	t.Logf("%d removals, %d times held by a budget, faults: %v", removals, held, kinds)
 	if *worlds < 100 {
 		return
 	}
@@ -277,8 +316,8 @@ func TestRemovalsAreAllowed(t *testing.T) {
 			t.Errorf("no fault %q", kind)
 		}
 	}
-	if removals == 0 {
-		t.Error("no removals")
+	if removals == 0 || held == 0 {
+		t.Errorf("%d removals, %d times held by a budget", removals, held)
 	}
 }
 
@@ -332,11 +371,11 @@ func recordsOf(p *simPod) []Record {
 // The rules of the table are those of a pod with one container, whose first exit is at
 // t0 and shown.
 func TestVerdicts(t *testing.T) {
-	t0 := epoch
+	t0, none := epoch, Limits{}
 	curve := &backoff.Policy{Initial: 4 * time.Second, Max: 16 * time.Second}
 	pod := func(edit ...func(*Pod)) Pod {
 		p := Pod{
-			UID: "p", Containers: []Container{{Name: "c"}}, Rules: &Rules{Curve: curve},
+			UID: "p", Containers: []Container{{Name: "c"}}, Rules: &restartrules.Rules{Curve: curve},
 			Shown: map[string]Shown{"a": {Name: "c", Finished: t0}},
 		}
 		for _, e := range edit {
@@ -359,23 +398,27 @@ func TestVerdicts(t *testing.T) {
 		records []Record
 		at      time.Duration
 		want    Reason
+		limits  Limits
 	}{
-		"due":                 {pod(), []Record{record()}, 4 * time.Second, ReasonDue},
-		"waiting":             {pod(), []Record{record()}, 3 * time.Second, ReasonWaiting},
-		"no curve":            {pod(func(p *Pod) { p.Rules = &Rules{} }), []Record{record()}, time.Hour, ReasonKubelet},
-		"not shown":           {pod(func(p *Pod) { p.Shown = nil }), []Record{record()}, time.Hour, ReasonNotShown},
-		"an earlier run":      {pod(), []Record{record(func(r *Record) { r.Finished = t0.Add(time.Minute) })}, time.Hour, ReasonNotShown},
-		"never":               {pod(func(p *Pod) { p.Containers[0].Policy.RestartPolicy = "Never" }), []Record{record()}, time.Hour, ReasonNoRestart},
-		"success":             {pod(func(p *Pod) { p.Containers[0].Policy.RestartPolicy = "OnFailure" }), []Record{record(func(r *Record) { r.Code = 0 })}, time.Hour, ReasonNoRestart},
-		"deleted":             {pod(func(p *Pod) { p.Ended = true }), []Record{record()}, time.Hour, ReasonEnded},
-		"other sandbox":       {pod(), []Record{record(func(r *Record) { r.Sandbox = "old" })}, time.Hour, ReasonSandbox},
-		"older record":        {pod(), []Record{record(), record(func(r *Record) { r.ID, r.Created = "b", t0.Add(-time.Hour) })}, time.Hour, ReasonOlder},
-		"no log":              {pod(), []Record{record(func(r *Record) { r.NextCount = 0 })}, time.Hour, ReasonLog},
-		"status not read":     {pod(), []Record{record(func(r *Record) { r.Detailed = false })}, time.Hour, ReasonUnread},
-		"clock set back":      {pod(), []Record{record()}, -time.Hour, ReasonWaiting},
-		"init record is gone": {pod(func(p *Pod) { p.Containers = append(p.Containers, Container{Name: "i", Init: true}) }), []Record{record()}, time.Hour, ReasonInit},
+		"due":                 {pod(), []Record{record()}, 4 * time.Second, ReasonDue, none},
+		"waiting":             {pod(), []Record{record()}, 3 * time.Second, ReasonWaiting, none},
+		"no curve":            {pod(func(p *Pod) { p.Rules = &restartrules.Rules{} }), []Record{record()}, time.Hour, ReasonKubelet, none},
+		"not shown":           {pod(func(p *Pod) { p.Shown = nil }), []Record{record()}, time.Hour, ReasonNotShown, none},
+		"an earlier run":      {pod(), []Record{record(func(r *Record) { r.Finished = t0.Add(time.Minute) })}, time.Hour, ReasonNotShown, none},
+		"never":               {pod(func(p *Pod) { p.Containers[0].Policy.RestartPolicy = "Never" }), []Record{record()}, time.Hour, ReasonNoRestart, none},
+		"success":             {pod(func(p *Pod) { p.Containers[0].Policy.RestartPolicy = "OnFailure" }), []Record{record(func(r *Record) { r.Code = 0 })}, time.Hour, ReasonNoRestart, none},
+		"deleted":             {pod(func(p *Pod) { p.Ended = true }), []Record{record()}, time.Hour, ReasonEnded, none},
+		"other sandbox":       {pod(), []Record{record(func(r *Record) { r.Sandbox = "old" })}, time.Hour, ReasonSandbox, none},
+		"older record":        {pod(), []Record{record(), record(func(r *Record) { r.ID, r.Created = "b", t0.Add(-time.Hour) })}, time.Hour, ReasonOlder, none},
+		"no log":              {pod(), []Record{record(func(r *Record) { r.NextCount = 0 })}, time.Hour, ReasonLog, none},
+		"status not read":     {pod(), []Record{record(func(r *Record) { r.Detailed = false })}, time.Hour, ReasonUnread, none},
+		"clock set back":      {pod(), []Record{record()}, -time.Hour, ReasonWaiting, none},
+		"init record is gone": {pod(func(p *Pod) { p.Containers = append(p.Containers, Container{Name: "i", Init: true}) }), []Record{record()}, time.Hour, ReasonInit, none},
+		"too soon":            {pod(), []Record{record()}, 4 * time.Second, ReasonWaiting, Limits{MinDelay: 5 * time.Second}},
+		"late enough":         {pod(), []Record{record()}, 5 * time.Second, ReasonDue, Limits{MinDelay: 5 * time.Second}},
+		"within the limits":   {pod(), []Record{record()}, 4 * time.Second, ReasonDue, Limits{NodePerMinute: 1, NamespacePerMinute: 1}},
 	} {
-		plan := NewState().Step(Observation{
+		plan := NewState(c.limits).Step(Observation{
 			Now: t0.Add(c.at), Pods: []Pod{c.pod}, Records: c.records,
 			Sandboxes: []Sandbox{{ID: "s", Pod: "p", Ready: true, Created: t0}},
 		})

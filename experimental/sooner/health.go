@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/utils/clock"
+)
+
+// longestTurn exceeds the time of any turn whose calls to the runtime all end at their
+// deadlines.
+const longestTurn = 5 * time.Minute
+
+// The parts that must be in order before the program can do its work.
+const (
+	partPods    = "pods"
+	partRuntime = "container runtime"
+	partNode    = "node"
+)
+
+// health is what the probes tell. It is safe for concurrent use.
+type health struct {
+	clock clock.PassiveClock
+
+	mu       sync.Mutex
+	turned   time.Time // when the agent last took a turn
+	troubles map[string]error
+}
+
+func newHealth(c clock.PassiveClock) *health {
+	return &health{clock: c, turned: c.Now(), troubles: make(map[string]error)}
+}
+
+// turn notes that the agent takes a turn.
+func (h *health) turn() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.turned = h.clock.Now()
+}
+
+// set says what is wrong with a part, or that nothing is.
+func (h *health) set(part string, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.troubles[part] = err; err == nil {
+		delete(h.troubles, part)
+	}
+}
+
+// live returns an error if the agent takes no turns any more, so only a restart can help.
+func (h *health) live() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if d := h.clock.Since(h.turned); d > longestTurn {
+		return fmt.Errorf("the last turn began %v ago", d.Round(time.Second))
+	}
+	return nil
+}
+
+// ready returns an error that names each part which is not in order.
+func (h *health) ready() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var errs []error
+	for _, part := range slices.Sorted(maps.Keys(h.troubles)) {
+		errs = append(errs, fmt.Errorf("%s: %w", part, h.troubles[part]))
+	}
+	return errors.Join(errs...)
+}
+
+// probes serves /healthz and /readyz.
+func (h *health) probes() http.Handler {
+	mux := http.NewServeMux()
+	for path, check := range map[string]func() error{"/healthz": h.live, "/readyz": h.ready} {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+			if err := check(); err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+			fmt.Fprintln(w, "ok")
+		})
+	}
+	return mux
+}
+
+// metricsHandler serves /metrics.
+func metricsHandler(m *metrics) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	return mux
+}
+
+// serveHTTP serves at the address of a flag until end is called. The address 0 means not to.
+func serveHTTP(name, address string, h http.Handler) (end func(), err error) {
+	if address == "0" {
+		return func() {}, nil
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", name, err)
+	}
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	go s.Serve(l)
+	return func() { s.Close() }, nil
+}
