@@ -66,7 +66,6 @@ type checked struct {
 }
 
 func (p *program) check(ctx context.Context, args []string, options check.Options, strict bool) error {
-	p.syncFrequency = 1 // has no flag here, and validate wants one
 	if err := p.validate(); err != nil {
 		return err
 	}
@@ -82,7 +81,6 @@ func (p *program) check(ctx context.Context, args []string, options check.Option
 		return err
 	}
 	names := []string{}
-	failed := false
 	counts := make(map[check.Severity]int)
 	for _, c := range all {
 		for _, f := range c.Findings {
@@ -92,7 +90,7 @@ func (p *program) check(ctx context.Context, args []string, options check.Option
 			names = append(names, nameOf(c.Kind, c.Name))
 		}
 	}
-	failed = counts[check.Error] > 0 || strict && counts[check.Warning] > 0
+	failed := counts[check.Error] > 0 || strict && counts[check.Warning] > 0
 	found := slices.DeleteFunc(slices.Clone(all), func(c checked) bool { return len(c.Findings) == 0 })
 	if found == nil {
 		found = []checked{}

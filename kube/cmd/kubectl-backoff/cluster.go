@@ -58,6 +58,11 @@ func (p *program) connect() (*cluster, error) {
 	if c.client, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, unusable(err)
 	}
+	// A cluster that does not answer is noticed by one request, not by one for each type.
+	var unreached *url.Error
+	if _, err := c.client.Discovery().ServerVersion(); errors.As(err, &unreached) {
+		return nil, c.explainError("its version", err)
+	}
 	return c, nil
 }
 

@@ -39,8 +39,11 @@ not a terminal, each change is a line instead; with -o json, a JSON object in a 
 
 // next prints all waiting containers and Jobs.
 func (p *program) next(ctx context.Context, watch bool) error {
-	if watch && (p.output != "" && p.output != "json" || len(p.files) > 0) {
-		return usagef("-w prints text or -o json, and watches a cluster")
+	switch {
+	case watch && p.output != "" && p.output != "json":
+		return usagef("-w prints text or -o json")
+	case watch && (len(p.files) > 0 || p.fieldSelector != ""):
+		return usagef("-w watches a cluster, without -f and --field-selector")
 	}
 	if err := p.validate(); err != nil {
 		return err
@@ -56,51 +59,45 @@ func (p *program) next(ctx context.Context, watch bool) error {
 	if err != nil {
 		return err
 	}
-	objects, err := p.waitingObjects(ctx, c)
+	objects, withPods, withJobs, err := p.waitingObjects(ctx, c)
 	if err != nil {
 		return err
 	}
 	if watch {
-		return p.watchNext(ctx, c, objects.Pods != nil, objects.Jobs != nil)
+		return p.watchNext(ctx, c, withPods, withJobs)
 	}
 	return p.printNext(objects)
 }
 
-// waitingObjects reads the pods and Jobs that may wait, and the Events about them. A list
-// that may not be read is nil.
-func (p *program) waitingObjects(ctx context.Context, c *cluster) (explain.Objects, error) {
-	var objects explain.Objects
+// waitingObjects reads the pods and Jobs that may wait, and the Events about them. It
+// reports which of the two may be read.
+func (p *program) waitingObjects(ctx context.Context, c *cluster) (objects explain.Objects, withPods, withJobs bool, err error) {
 	options := metav1.ListOptions{LabelSelector: p.selector, FieldSelector: p.fieldSelector}
 	pods, podsErr := c.pods(ctx, c.namespace, options)
 	if podsErr != nil && !isForbidden(podsErr) {
-		return objects, podsErr
+		return objects, false, false, podsErr
 	}
-	options.FieldSelector = ""
+	options.FieldSelector = "" // Jobs do not have the fields of pods
 	jobs, jobsErr := c.jobs(ctx, c.namespace, options)
 	if jobsErr != nil && !isForbidden(jobsErr) {
-		return objects, jobsErr
+		return objects, false, false, jobsErr
 	}
 	switch {
 	case podsErr != nil && jobsErr != nil:
 		p.warn("%v", podsErr)
-		return objects, jobsErr
+		return objects, false, false, jobsErr
 	case podsErr != nil: // without their pods, all of the Jobs' pods would seem due
 		p.warn("%v; Jobs are left out, too, because their delays depend on their pods", podsErr)
-		return objects, nil
+		return objects, false, false, nil
 	case jobsErr != nil:
 		p.warn("%v", jobsErr)
-	default:
-		objects.Jobs = append(jobs, nil)[:len(jobs):len(jobs)]
 	}
-	objects.Pods = append(pods, nil)[:len(pods):len(pods)]
-	s := &selection{objects: objects}
+	s := &selection{objects: explain.Objects{Pods: pods, Jobs: jobs}}
 	if err := p.addEvents(ctx, c, s, c.namespace); err != nil {
-		return objects, err
+		return objects, false, false, err
 	}
-	if err := p.addNodes(ctx, c, s); err != nil {
-		return objects, err
-	}
-	return s.objects, nil
+	err = p.addNodes(ctx, c, s)
+	return s.objects, true, jobsErr == nil, err
 }
 
 func (p *program) printNext(objects explain.Objects) error {

@@ -3,9 +3,7 @@ package explain
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
