@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/restartkit/restart/kube/check"
 	"github.com/restartkit/restart/kube/cmd/kubectl-backoff/internal/explain"
@@ -198,7 +197,7 @@ func checkedOf(object *check.Object, judgement check.Judgement, file string) che
 
 // checkCluster judges objects of a cluster.
 func (p *program) checkCluster(ctx context.Context, args []string, options check.Options) (all []checked, total int, err error) {
-	resources := []string{checkedKinds}
+	resources := strings.Split(checkedKinds, ",")
 	named := false
 	if len(args) > 0 {
 		if resources, named, err = canonical(args); err != nil {
@@ -212,7 +211,7 @@ func (p *program) checkCluster(ctx context.Context, args []string, options check
 	if err != nil {
 		return nil, 0, err
 	}
-	objects, err := p.checkedObjects(c, resources)
+	objects, err := p.checkedObjects(c, resources, named)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -236,23 +235,18 @@ func (p *program) checkCluster(ctx context.Context, args []string, options check
 
 // checkedObjects reads the objects to judge. It warns of kinds that may not be read, as
 // long as there are others.
-func (p *program) checkedObjects(c *cluster, resources []string) ([]metav1.Object, error) {
+func (p *program) checkedObjects(c *cluster, resources []string, named bool) ([]metav1.Object, error) {
 	s := &selection{}
-	err := resource.NewBuilder(clientGetter{p.config}).
-		WithScheme(scheme.Scheme, scheme.Scheme.PrioritizedVersionsAllGroups()...).
-		NamespaceParam(c.namespace).DefaultNamespace().AllNamespaces(p.allNamespaces).
-		LabelSelectorParam(p.selector).RequestChunksOf(pageSize).
-		ResourceTypeOrNameArgs(true, resources...).ContinueOnError().Flatten().Do().
-		Visit(func(info *resource.Info, err error) error {
-			if err != nil {
-				return err
-			}
-			object, err := meta.Accessor(info.Object)
-			if err == nil {
-				s.targets = append(s.targets, object)
-			}
+	err := p.builder(c, resources, named).Do().Visit(func(info *resource.Info, err error) error {
+		if err != nil {
 			return err
-		})
+		}
+		object, err := meta.Accessor(info.Object)
+		if err == nil {
+			s.targets = append(s.targets, object)
+		}
+		return err
+	})
 	if err := p.sortErrors(c, s, err); err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/resource"
-	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // completeTimeout bounds a request for completions, because a user waits for it at the
@@ -48,16 +47,12 @@ func (p *program) names(typeName string) (names []string) {
 		return nil
 	}
 	// Completions that could be read are better than an error at the prompt.
-	_ = resource.NewBuilder(clientGetter{p.config}).
-		WithScheme(scheme.Scheme, scheme.Scheme.PrioritizedVersionsAllGroups()...).
-		NamespaceParam(c.namespace).DefaultNamespace().RequestChunksOf(pageSize).
-		ResourceTypeOrNameArgs(true, t.resource()).ContinueOnError().Flatten().Do().
-		Visit(func(info *resource.Info, err error) error {
-			if err == nil {
-				names = append(names, info.Name)
-			}
-			return err
-		})
+	_ = p.builder(c, []string{t.resource()}, false).Do().Visit(func(info *resource.Info, err error) error {
+		if err == nil {
+			names = append(names, info.Name)
+		}
+		return err
+	})
 	return names
 }
 

@@ -41,7 +41,7 @@ type filed struct {
 
 // fromFiles reads the objects of files, and selects those that the arguments name.
 func (p *program) fromFiles(args []string) (*selection, error) {
-	_, named, err := canonical(args)
+	arguments, named, err := canonical(args)
 	switch {
 	case err != nil:
 		return nil, err
@@ -78,7 +78,10 @@ func (p *program) fromFiles(args []string) (*selection, error) {
 			s.objects.Jobs = append(s.objects.Jobs, t)
 		}
 	}
-	return s, p.selectFrom(f.targets, args, s)
+	if len(args) == 0 {
+		arguments = nil
+	}
+	return s, p.selectFrom(f.targets, arguments, s)
 }
 
 // mostWarnings is the number of unreadable files that are named.
@@ -104,8 +107,9 @@ func (p *program) setTime(f *filed) error {
 	return nil
 }
 
-// selectFrom sets the targets that the arguments and flags select.
-func (p *program) selectFrom(all []metav1.Object, args []string, s *selection) error {
+// selectFrom sets the targets that the arguments and flags select. The arguments are as
+// canonical returns them, or none.
+func (p *program) selectFrom(all []metav1.Object, arguments []string, s *selection) error {
 	selector, err := labels.Parse(p.selector)
 	if err != nil {
 		return usagef("--selector %q: %w", p.selector, err)
@@ -115,28 +119,19 @@ func (p *program) selectFrom(all []metav1.Object, args []string, s *selection) e
 	}
 	if !s.named {
 		var kinds []string
-		if len(args) == 1 {
-			for name := range strings.SplitSeq(args[0], ",") {
-				kinds = append(kinds, typeOf(name).kind.Kind)
-			}
+		for _, name := range arguments {
+			kinds = append(kinds, typeOf(name).kind.Kind)
 		}
 		for _, o := range all {
-			if wanted(o) && (len(kinds) == 0 && p.isPrimary(o, all) || slices.Contains(kinds, kindOf(o))) {
+			if wanted(o) && (len(kinds) == 0 && isPrimary(o, all) || slices.Contains(kinds, kindOf(o))) {
 				s.targets = append(s.targets, o)
 			}
 		}
 		return nil
 	}
-	typeName, names := "pods", args
-	if typeOf(args[0]) != nil {
-		typeName, names = args[0], args[1:]
-	}
-	for _, arg := range names {
-		kind, name := typeName, arg
-		if before, after, found := strings.Cut(arg, "/"); found {
-			kind, name = before, after
-		}
-		t := typeOf(kind)
+	for _, argument := range arguments {
+		typeName, name, _ := strings.Cut(argument, "/")
+		t := typeOf(typeName)
 		found := false
 		for _, o := range all {
 			if o.GetName() == name && kindOf(o) == t.kind.Kind && wanted(o) {
@@ -153,7 +148,7 @@ func (p *program) selectFrom(all []metav1.Object, args []string, s *selection) e
 
 // isPrimary reports whether an object of files is explained when none is named. A
 // workload is not, if the pods themselves are there.
-func (p *program) isPrimary(o metav1.Object, all []metav1.Object) bool {
+func isPrimary(o metav1.Object, all []metav1.Object) bool {
 	switch o.(type) {
 	case *corev1.Pod, *batchv1.Job:
 		return true
@@ -312,9 +307,42 @@ func (f *filed) addObject(where string, text json.RawMessage, kind string) {
 		f.addObject(where, head.Items, of)
 		return
 	}
+	if head.Kind == "" {
+		head.Kind = inferredKind(text)
+	}
 	if err := f.addKind(head.Kind, head.APIVersion, text); err != nil {
 		f.unread = append(f.unread, fmt.Sprintf("%s: %s: %s", where, head.Kind, oneLine(err)))
 	}
+}
+
+// inferredKind returns the kind of an object that does not say, as in the archives of
+// some support tools, or "".
+func inferredKind(text []byte) string {
+	var fields struct {
+		Metadata       *struct{ Name string } `json:"metadata"`
+		InvolvedObject json.RawMessage        `json:"involvedObject"`
+		Spec           struct {
+			Containers   []json.RawMessage `json:"containers"`
+			BackoffLimit *int              `json:"backoffLimit"`
+			Template     json.RawMessage   `json:"template"`
+		} `json:"spec"`
+		Status struct {
+			NodeInfo json.RawMessage `json:"nodeInfo"`
+		} `json:"status"`
+	}
+	switch err := json.Unmarshal(text, &fields); {
+	case err != nil || fields.Metadata == nil:
+		return ""
+	case len(fields.Spec.Containers) > 0:
+		return "Pod"
+	case fields.Spec.BackoffLimit != nil && fields.Spec.Template != nil:
+		return "Job"
+	case fields.InvolvedObject != nil:
+		return "Event"
+	case fields.Status.NodeInfo != nil:
+		return "Node"
+	}
+	return ""
 }
 
 func (f *filed) addKind(kind, apiVersion string, text []byte) error {

@@ -422,6 +422,12 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	write("list.json", string(list))
+	delete(crash, "apiVersion")
+	bare, err := json.Marshal(crash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("bare.json", string(bare)) // as in an archive of OpenShift Insights
 	write("array.json", `[{"kind":"Pod","metadata":{"name":"a"}},{"kind":"Pod","metadata":{"name":"b"}}]`)
 	write("broken.yaml", "kind: Pod\nmetadata: [\n---\nkind: Pod\nmetadata: {name: after}\n")
 	write("said.yaml", "# now: 2026-11-01T12:03:00Z\n"+recorded("crash-loop.yaml")[0])
@@ -436,6 +442,7 @@ func TestFiles(t *testing.T) {
 		{"-f bundle/pods.yaml -f bundle/deep/events.yaml pod/mail", "", 0, "create the Secret smtp-keys", ""},
 		{"-f bundle/pods.yaml,bundle/deep/events.yaml mail", "", 0, "create the Secret smtp-keys", ""},
 		{"-f list.json", "", 0, "pod shop/web-7d9f: container app was OOM-killed", ""},
+		{"-f bare.json", "", 0, "pod shop/web-7d9f: container app was OOM-killed", ""},
 		{"-f array.json", "", 0, "pod default/b", ""},
 		{"-f broken.yaml", "", 0, "pod default/after", "broken.yaml, document 1"},
 		{"-f said.yaml", "", 0, "overdue since 12:02:12", ""},

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/restartkit/restart/kube/cmd/kubectl-backoff/internal/explain"
 )
@@ -30,7 +29,10 @@ type selection struct {
 
 // fromCluster reads the objects that the arguments name, and those that explain them.
 func (p *program) fromCluster(ctx context.Context, c *cluster, args []string) (*selection, error) {
-	types, named, err := canonical(args)
+	if len(args) == 0 && p.fieldSelector != "" {
+		args = []string{"pods"} // Jobs do not have the fields of pods
+	}
+	arguments, named, err := canonical(args)
 	switch {
 	case err != nil:
 		return nil, err
@@ -40,12 +42,7 @@ func (p *program) fromCluster(ctx context.Context, c *cluster, args []string) (*
 		return nil, usagef("names and -A exclude each other")
 	}
 	s := &selection{named: named}
-	result := resource.NewBuilder(clientGetter{p.config}).
-		WithScheme(scheme.Scheme, scheme.Scheme.PrioritizedVersionsAllGroups()...).
-		NamespaceParam(c.namespace).DefaultNamespace().AllNamespaces(p.allNamespaces).
-		LabelSelectorParam(p.selector).FieldSelectorParam(p.fieldSelector).RequestChunksOf(pageSize).
-		ResourceTypeOrNameArgs(true, types...).ContinueOnError().Flatten().Do()
-	err = result.Visit(func(info *resource.Info, err error) error {
+	err = p.builder(c, arguments, named).Do().Visit(func(info *resource.Info, err error) error {
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/restartkit/restart/internal/spelling"
 )
@@ -65,14 +67,13 @@ func wrongType(name string) error {
 	return usagef("%q is not a type that can be explained; there are %s", name, typesText())
 }
 
-// canonical returns the arguments with types as the RESTMapper knows them. named reports
-// whether they name objects. A name without a type is a pod's.
-func canonical(args []string) (types []string, named bool, err error) {
+// canonical returns the types of the arguments or, if they name objects, TYPE/NAME for
+// each, with types as the RESTMapper knows them. A name without a type is a pod's.
+func canonical(args []string) (all []string, named bool, err error) {
 	if len(args) == 0 {
-		return []string{"pods,jobs"}, false, nil
+		args = []string{"pods,jobs"}
 	}
 	if strings.Contains(args[0], "/") {
-		var all []string
 		for _, arg := range args {
 			name, object, found := strings.Cut(arg, "/")
 			t := typeOf(name)
@@ -89,18 +90,29 @@ func canonical(args []string) (types []string, named bool, err error) {
 		return all, true, nil
 	}
 	var resources []string
+	names := args[1:]
 	for name := range strings.SplitSeq(args[0], ",") {
-		t := typeOf(name)
-		switch {
+		switch t := typeOf(name); {
 		case t != nil:
 			resources = append(resources, t.resource())
 		case strings.Contains(args[0], ","):
 			return nil, false, wrongType(name)
 		default:
-			return append([]string{"pods"}, args...), true, nil
+			resources, names = []string{"pods"}, args
 		}
 	}
-	return append([]string{strings.Join(resources, ",")}, args[1:]...), len(args) > 1, nil
+	for _, name := range names {
+		if name == "" || strings.Contains(name, "/") {
+			return nil, false, usagef("%q: after a type, or a name without one, names have no type", name)
+		}
+		for _, r := range resources {
+			all = append(all, r+"/"+name)
+		}
+	}
+	if len(names) > 0 {
+		return all, true, nil
+	}
+	return resources, false, nil
 }
 
 // resource returns the name of the resource, with its group.
@@ -118,4 +130,16 @@ func (clientGetter) ToRESTMapper() (meta.RESTMapper, error) {
 		mapper.Add(t.kind, meta.RESTScopeNamespace)
 	}
 	return mapper, nil
+}
+
+// builder returns a reader of what canonical has returned.
+func (p *program) builder(c *cluster, arguments []string, named bool) *resource.Builder {
+	b := resource.NewBuilder(clientGetter{p.config}).
+		WithScheme(scheme.Scheme, scheme.Scheme.PrioritizedVersionsAllGroups()...).
+		NamespaceParam(c.namespace).DefaultNamespace().RequestChunksOf(pageSize).ContinueOnError().Flatten()
+	if named {
+		return b.ResourceTypeOrNameArgs(true, arguments...)
+	}
+	return b.AllNamespaces(p.allNamespaces).LabelSelectorParam(p.selector).FieldSelectorParam(p.fieldSelector).
+		SelectAllParam(p.selector == "" && p.fieldSelector == "").ResourceTypes(arguments...)
 }
