@@ -82,7 +82,7 @@ func (v *podView) exitAdvice(c *Container, h *convert.History, events []*corev1.
 	if last == nil {
 		return "see its log: " + v.logs(c)
 	}
-	if kill := v.probeKill(events); kill != "" {
+	if kill := v.probeExit(events, c.last()); kill != "" {
 		return "make it answer its probe, or give it more time (timeoutSeconds, failureThreshold, a startupProbe); its log: " + v.logs(c)
 	}
 	container := containerNamed(v.p, c.Name)

@@ -233,7 +233,10 @@ func (v *podView) runsAgain(c *Container, events []*corev1.Event) string {
 		}
 	}
 	text += ", " + counted(c.Restarts, "restart") + " so far"
-	if kill := v.probeKill(events); kill != "" {
+	if c.Decision != nil && c.Decision.Action == backoff.ActionRestartAll {
+		text += "; a rule restarts all containers of the pod after such an exit, and has no back-off (RestartAllContainers)"
+	}
+	if kill := v.probeExit(events, c.last()); kill != "" {
 		text += "; its probe failed: " + kill
 	}
 	return text
@@ -327,7 +330,7 @@ func (v *podView) explainWaiting(c *Container, i int, events []*corev1.Event) {
 	c.Why = why(c.Reason)
 	c.short = waits(c)
 	c.Advice = v.waitAdvice(c, h, events)
-	if kill := v.probeKill(events); kill != "" && c.Reason == "CrashLoopBackOff" {
+	if kill := v.probeExit(events, c.last()); kill != "" && c.Reason == "CrashLoopBackOff" {
 		c.short += "; the kubelet had ended it because its probe failed: " + kill
 		c.Why += "; the kubelet had ended it because its probe failed: " + kill
 	}
@@ -427,6 +430,9 @@ func (v *podView) decide(h *convert.History) *Decision {
 	exit, ok := h.Last()
 	if !ok {
 		return nil
+	}
+	if exit.Reason == "RestartingAllContainers" {
+		return &Decision{Action: backoff.ActionRestartAll, By: "the exit of another container"}
 	}
 	action, rule := h.Policy.DecideExit(exit, 1)
 	d := &Decision{Action: action, By: policyText(v.p, h)}

@@ -137,6 +137,22 @@ func (x *Explainer) probeKill(events []*corev1.Event) string {
 	return ""
 }
 
+// probeExit is probeKill for a container whose last exit is known. Without an Event about
+// the end, a failure of the liveness or startup probe shortly before it tells enough.
+func (x *Explainer) probeExit(events []*corev1.Event, last *Exit) string {
+	if kill := x.probeKill(events); kill != "" || last == nil || last.Finished.IsZero() || last.Code != 137 && last.Code != 143 {
+		return kill
+	}
+	for _, e := range events {
+		text := strings.ToLower(e.Message)
+		about := strings.HasPrefix(text, "liveness probe") || strings.HasPrefix(text, "startup probe")
+		if before := last.Finished.Sub(eventTime(e)); e.Reason == "Unhealthy" && about && before > -time.Minute && before < 2*time.Minute {
+			return line(e.Message)
+		}
+	}
+	return ""
+}
+
 // eventsLast is how long an API server keeps Events unless told otherwise.
 const eventsLast = time.Hour
 

@@ -235,7 +235,7 @@ func (v *podView) summarize(x *Pod) {
 	case p.Status.Reason != "" && p.Status.Phase != corev1.PodRunning:
 		x.Summary, x.Trouble = "it does not run"+conditionText(p.Status.Reason, p.Status.Message), true
 	case v.restartingAll():
-		x.Summary, x.Trouble = "a rule restarts all of its containers"+v.whyRestartAll(x)+"; such a restart has no back-off, so they start again as soon as all have ended", true
+		x.Summary, x.Trouble = "a rule restarts all of its containers"+v.whyRestartAll(x)+"; such a restart has no back-off (RestartAllContainers), so they start again as soon as all have ended", true
 		x.Advice = restartAllAdvice
 	case troubled != nil:
 		v.summarizeTrouble(x, troubled)
@@ -290,6 +290,9 @@ func (v *podView) summarizeOver(x *Pod) {
 		}
 		if c := condition(p, corev1.DisruptionTarget); c != nil && c.Status == corev1.ConditionTrue {
 			x.Summary += "; it is disrupted" + conditionText(c.Reason, c.Message)
+		}
+		if p.Status.Reason != "" {
+			x.Summary += "; its status says" + conditionText(p.Status.Reason, p.Status.Message)
 		}
 		x.Summary += "; none of its containers is started again"
 		return
