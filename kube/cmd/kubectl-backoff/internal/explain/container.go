@@ -157,19 +157,19 @@ func (v *podView) explainRunning(c *Container, h *convert.History, events []*cor
 	case v.unstable(c):
 		c.Trouble = true
 		c.short = v.runsAgain(c, events)
-		c.Why = c.short
+		c.Why = "it " + c.short
 		if c.NextExit != nil {
 			c.Why += "; " + c.NextExit.Text
 		}
 		c.Advice = v.exitAdvice(c, h, events)
 	case c.Ready:
 	case started != nil && !*started:
-		c.short, c.Trouble = sentence(": ", "its startup probe has not succeeded yet", probeFailure(events, "startup")), true
-		c.Why = "it runs, but " + c.short
+		c.short, c.Trouble = sentence(": ", "is not ready, because its startup probe has not succeeded yet", probeFailure(events, "startup")), true
+		c.Why = "it runs and " + c.short
 		c.Advice = startupAdvice(h)
 	case h.Container.ReadinessProbe != nil:
-		c.short, c.Trouble = sentence(": ", "its readiness probe does not succeed", probeFailure(events, "readiness")), true
-		c.Why = "it runs, but " + c.short + "; no Service sends it requests, and a readiness probe restarts nothing"
+		c.short, c.Trouble = sentence(": ", "is not ready, because its readiness probe does not succeed", probeFailure(events, "readiness")), true
+		c.Why = "it runs and " + c.short + "; no Service sends it requests, and a readiness probe restarts nothing"
 		c.Advice = "see why it is not ready: " + v.logs(c)
 	default:
 		c.Why = "it runs, and the kubelet has not yet reported it as ready"
@@ -222,10 +222,7 @@ func (v *podView) unstable(c *Container) bool {
 // runsAgain says for how long an unstable container has been running and why it had
 // ended.
 func (v *podView) runsAgain(c *Container, events []*corev1.Event) string {
-	text := "runs again since " + short(max(v.Now.Sub(c.Since), 0))
-	if c.Since.After(v.Now) {
-		text = "runs again since " + clock(c.Since, v.Now)
-	}
+	text := "has been running again for " + short(max(v.Now.Sub(c.Since), 0))
 	if last := c.last(); last != nil {
 		text += " after it " + cause(last)
 		if !last.Finished.IsZero() {

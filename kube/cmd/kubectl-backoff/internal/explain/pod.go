@@ -344,7 +344,11 @@ func (v *podView) summarizeTrouble(x *Pod, first *Container) {
 			text += ", with the last words " + quoted(words)
 		}
 		if c.Start != nil && c.Start.Known() {
-			text += "; it starts again " + c.Start.soon(v.Now)
+			verb := "starts again"
+			if len(c.Exits) == 0 {
+				verb = "is tried again"
+			}
+			text += "; it " + verb + " " + c.Start.soon(v.Now)
 		}
 		if c.NextExit != nil {
 			text += "; " + c.NextExit.Text
