@@ -1,0 +1,233 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/restartkit/restart/kube/convert"
+)
+
+// signals are the names of the signals that end programs on Linux.
+var signals = map[int32]string{
+	1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL",
+	10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ", 31: "SIGSYS",
+}
+
+// signalOf returns the number of the signal that ended a program, or 0.
+func signalOf(code, signal int32) int32 {
+	if signal == 0 && code > 128 && code < 128+65 {
+		return code - 128
+	}
+	return signal
+}
+
+// cause says how a run ended, for "it" before it.
+func cause(e *Exit) string {
+	code := fmt.Sprintf("exit code %d", e.Code)
+	switch {
+	case e.Reason == "OOMKilled":
+		return "was OOM-killed (" + code + ")"
+	case e.Reason == "ContainerStatusUnknown":
+		return "was lost: the kubelet has not seen its end"
+	case e.Reason == "RestartingAllContainers":
+		return "was removed, because a rule restarts all containers of the pod"
+	case e.Reason == "StartError" || e.Reason == "ContainerCannotRun" || e.Started.IsZero() && e.Code == 128:
+		return "could not be started (" + sentence(", ", code, line(e.Reason)) + ")"
+	case e.Reason == "DeadlineExceeded":
+		return "was ended by the deadline (" + code + ")"
+	}
+	if n := signalOf(e.Code, e.Signal); n != 0 {
+		name := signals[n]
+		if name == "" {
+			name = fmt.Sprintf("signal %d", n)
+		}
+		return fmt.Sprintf("was ended by %s (%s)", name, code)
+	}
+	reason := ""
+	if e.Reason != "Error" && e.Reason != "Completed" {
+		reason = line(e.Reason)
+	}
+	return "ended with " + code + conditionText(reason, "")
+}
+
+// exitText describes an exit.
+func exitText(code, signal int32, reason string) string {
+	text := fmt.Sprintf("exit code %d", code)
+	if n := signalOf(code, signal); n != 0 {
+		if text += fmt.Sprintf(", signal %d", n); signals[n] != "" {
+			text += " " + signals[n]
+		}
+	}
+	if reason != "" {
+		text += " (" + line(reason) + ")"
+	}
+	return text
+}
+
+// logs returns the command that shows the last run's log of a container.
+func (v *podView) logs(c *Container) string {
+	text := fmt.Sprintf("kubectl logs -n %s %s -c %s", line(v.p.Namespace), line(v.p.Name), line(c.Name))
+	if c.State == "waiting" || c.State == "running" && c.Trouble && c.Restarts > 0 {
+		text += " --previous"
+	}
+	return text
+}
+
+// exitAdvice says what to do about a container that has ended. h may be nil.
+func (v *podView) exitAdvice(c *Container, h *convert.History, events []*corev1.Event) string {
+	last := c.last()
+	if last == nil {
+		return "see its log: " + v.logs(c)
+	}
+	if kill := v.probeExit(events, c.last()); kill != "" {
+		return "make it answer its probe, or give it more time (timeoutSeconds, failureThreshold, a startupProbe); its log: " + v.logs(c)
+	}
+	container := containerNamed(v.p, c.Name)
+	switch {
+	case last.Reason == "OOMKilled":
+		limit := "it has no memory limit of its own, so the pod's or the node's memory was used up"
+		if container != nil {
+			if q, ok := container.Resources.Limits[corev1.ResourceMemory]; ok {
+				limit = "its memory limit is " + q.String()
+			}
+		}
+		return limit + ": raise resources.limits.memory, or make it use less"
+	case last.Reason == "StartError" || last.Reason == "ContainerCannotRun" || last.Code == 128 && last.Started.IsZero():
+		return startAdvice(last.Message)
+	case last.Reason == "ContainerStatusUnknown":
+		return "see whether node " + line(v.p.Spec.NodeName) + " or its container runtime was restarted; the run left no exit code and perhaps no log"
+	case last.Reason == "RestartingAllContainers":
+		return restartAllAdvice
+	case last.Code == 0 && c.Decision != nil && c.Decision.Action == "Restart":
+		return "a container of this restartPolicy has to go on running: keep its program in the foreground, or run what ends in a Job; its log: " + v.logs(c)
+	case last.Code == 127:
+		return "a shell did not find a command (127): correct command or args, or the image; its log: " + v.logs(c)
+	case last.Code == 126:
+		return "a command is not executable (126): correct its mode, command or image; its log: " + v.logs(c)
+	case last.Code == 139:
+		return "the program crashed (segmentation fault); its log: " + v.logs(c)
+	case last.Code == 143:
+		return "something asked it to stop (SIGTERM), such as a probe, an eviction or its own supervisor: " + v.logs(c)
+	case last.Code == 137:
+		return "something killed it: a probe, the end of a grace period, or the node's memory; Events say it for an hour: kubectl events -n " + line(v.p.Namespace) + " --for pod/" + line(v.p.Name)
+	}
+	return "see its log: " + v.logs(c)
+}
+
+func containerNamed(p *corev1.Pod, name string) *corev1.Container {
+	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}
+
+// startAdvice says what to do about a message of a container runtime that could not
+// start a container.
+func startAdvice(message string) string {
+	text := strings.ToLower(message)
+	switch {
+	case strings.Contains(text, "executable file not found"), strings.Contains(text, "no such file or directory") && strings.Contains(text, "exec"):
+		return "its command is not in the image: correct command, args or image"
+	case strings.Contains(text, "permission denied"):
+		return "its command may not be executed: correct its mode in the image, or runAsUser"
+	case strings.Contains(text, "exec format error"):
+		return "the image is for another processor than the node's: use an image for its architecture"
+	case strings.Contains(text, "not a directory"), strings.Contains(text, "mount"):
+		return "a volume cannot be mounted where volumeMounts says: correct mountPath or subPath"
+	case strings.Contains(text, "oom"), strings.Contains(text, "memory"):
+		return "its memory limit is too small to start it: raise resources.limits.memory"
+	}
+	return "correct what the message says; its command, args and image decide"
+}
+
+// waitAdvice says what to do about a container that waits for another reason than the
+// others before it.
+func (v *podView) waitAdvice(c *Container, h *convert.History, events []*corev1.Event) string {
+	text := strings.ToLower(c.Message)
+	switch c.Reason {
+	case "CrashLoopBackOff":
+		return v.exitAdvice(c, h, events)
+	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable":
+		for _, e := range events { // the back-off's message may not have the cause
+			if e.Reason == "Failed" {
+				text += " " + strings.ToLower(e.Message)
+			}
+		}
+		return pullAdvice(text, h.Container.Image)
+	case "ErrImageNeverPull":
+		return "load the image on the node, or change imagePullPolicy"
+	case "InvalidImageName":
+		return "correct the name of the image: " + quoted(line(h.Container.Image))
+	case "CreateContainerConfigError":
+		if remedy := missing(c.Message, v.p.Namespace); remedy != "" {
+			return remedy
+		}
+		if strings.Contains(text, "runasnonroot") || strings.Contains(text, "non-root") {
+			return "set runAsUser to another user than 0, or use an image that has one"
+		}
+	case "RunContainerError", "StartError", "ContainerCannotRun", "CreateContainerError":
+		return startAdvice(c.Message)
+	case "PostStartHookError":
+		return "correct lifecycle.postStart; the log of the run: " + v.logs(c)
+	}
+	return "correct what the message says"
+}
+
+// pullAdvice says what to do about an image that cannot be pulled.
+func pullAdvice(text, image string) string {
+	has := func(parts ...string) bool {
+		for _, part := range parts {
+			if strings.Contains(text, part) {
+				return true
+			}
+		}
+		return false
+	}
+	name := line(image)
+	switch {
+	case has("toomanyrequests", "429", "rate limit"):
+		return "the registry limits the pulls: wait, or log in with imagePullSecrets"
+	case has("unauthorized", "denied", "authentication", "403", "401", "no basic auth"):
+		return "the registry refuses: correct the name of the image " + name + ", or give the pod imagePullSecrets"
+	case has("not found", "manifest unknown", "no such image", "does not exist"):
+		return "the registry does not have it: correct the name or tag of the image " + name
+	case has("no match for platform", "no matching manifest"):
+		return "the image " + name + " has no variant for the node's architecture"
+	case has("no such host", "timeout", "timed out", "connection refused", "i/o", "tls", "x509", "unreachable", "eof"):
+		return "the node does not reach the registry of " + name + ": see its network, DNS, proxy and certificates"
+	case has("no space left"):
+		return "the node's disk is full: free space on it"
+	}
+	return "see whether the image " + name + " exists and the node may pull it"
+}
+
+// quoted puts a text of the cluster in quotes, shortened for a summary.
+func quoted(text string) string {
+	const most = 120
+	if r := []rune(text); len(r) > most {
+		text = string(r[:most]) + "…"
+	}
+	return `"` + text + `"`
+}
+
+// soon formats the time of a Start for a summary.
+func (s Start) soon(now time.Time) string {
+	about := ""
+	if s.Estimated {
+		about = ", as an estimate"
+	}
+	switch {
+	case now.After(s.To):
+		return fmt.Sprintf("late: it was due by %s%s", ago(s.To, now), about)
+	case now.Before(s.From):
+		return fmt.Sprintf("in %s to %s%s", short(s.From.Sub(now)), short(s.To.Sub(now)), about)
+	}
+	return fmt.Sprintf("within %s%s", short(s.To.Sub(now)), about)
+}

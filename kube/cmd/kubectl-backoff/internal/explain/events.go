@@ -1,0 +1,195 @@
+package explain
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Event is what the cluster says has happened to an object.
+type Event struct {
+	Reason  string    `json:"reason"`
+	Message string    `json:"message"`
+	Count   int32     `json:"count,omitempty"` // how often, if more than once
+	Last    time.Time `json:"last,omitzero"`
+}
+
+func eventKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
+
+// eventTime returns when an event happened last.
+func eventTime(e *corev1.Event) time.Time {
+	switch {
+	case e.Series != nil && !e.Series.LastObservedTime.IsZero():
+		return e.Series.LastObservedTime.Time
+	case !e.LastTimestamp.IsZero():
+		return e.LastTimestamp.Time
+	case !e.EventTime.IsZero():
+		return e.EventTime.Time
+	case !e.FirstTimestamp.IsZero():
+		return e.FirstTimestamp.Time
+	}
+	return e.CreationTimestamp.Time
+}
+
+func eventCount(e *corev1.Event) int32 {
+	if e.Series != nil {
+		return max(e.Series.Count, 1)
+	}
+	return max(e.Count, 1)
+}
+
+// eventsOf returns the events of an object, the latest first. An event of another object
+// of the same name, which was there before, is left out.
+func (x *Explainer) eventsOf(kind string, m *metav1.ObjectMeta) []*corev1.Event {
+	var all []*corev1.Event
+	for _, e := range x.events[eventKey(kind, m.Namespace, m.Name)] {
+		if e.InvolvedObject.UID == "" || m.UID == "" || e.InvolvedObject.UID == m.UID {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// containerOf returns the name of the container of a pod that an event is about, or "".
+func containerOf(e *corev1.Event) string {
+	_, name, found := strings.Cut(e.InvolvedObject.FieldPath, "ontainers{")
+	if !found {
+		return ""
+	}
+	return strings.TrimSuffix(name, "}")
+}
+
+// tellsNothing has the reasons of events that say no more than the status does.
+var tellsNothing = map[string]bool{
+	"BackOff": true, "Scheduled": true, "Pulling": true, "Pulled": true, "Created": true, "Started": true, "Completed": true, "SuccessfulCreate": true,
+}
+
+// mostEvents is the number of events shown of a container, a pod or a Job.
+const mostEvents = 4
+
+// shownEvents returns what is worth showing of events, the latest first: the latest of
+// each message, up to mostEvents.
+func shownEvents(all []*corev1.Event) (shown []Event) {
+	seen := make(map[string]bool)
+	for _, e := range all {
+		text := e.Reason + line(e.Message)
+		if tellsNothing[e.Reason] || e.Type == corev1.EventTypeNormal && e.Reason != "Killing" || seen[text] {
+			continue
+		}
+		seen[text] = true
+		one := Event{Reason: e.Reason, Message: e.Message, Last: eventTime(e)}
+		if n := eventCount(e); n > 1 {
+			one.Count = n
+		}
+		if shown = append(shown, one); len(shown) == mostEvents {
+			break
+		}
+	}
+	return shown
+}
+
+// latestEvent returns the latest event with one of the reasons, or nil.
+func latestEvent(all []*corev1.Event, reasons ...string) *corev1.Event {
+	for _, e := range all {
+		for _, r := range reasons {
+			if e.Reason == r {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// ofContainer returns the events about a container of a pod.
+func ofContainer(all []*corev1.Event, name string) (some []*corev1.Event) {
+	for _, e := range all {
+		if containerOf(e) == name {
+			some = append(some, e)
+		}
+	}
+	return some
+}
+
+// ofPod returns the events about a pod as a whole.
+func ofPod(all []*corev1.Event) []*corev1.Event { return ofContainer(all, "") }
+
+// probeKill returns what Events say of the probe because of which the kubelet has ended
+// a container lately, or "". The message of the failure says more than that of the end.
+func (x *Explainer) probeKill(events []*corev1.Event) string {
+	for _, e := range events {
+		text := strings.ToLower(e.Message)
+		kill := e.Reason == "Killing" && strings.Contains(text, "failed") && strings.Contains(text, "probe")
+		if !kill || x.Now.Sub(eventTime(e)) > eventsLast {
+			continue
+		}
+		kind := "liveness"
+		if strings.Contains(text, "startup") {
+			kind = "startup"
+		}
+		if failed := probeFailure(events, kind); failed != "" {
+			return failed
+		}
+		return line(e.Message)
+	}
+	return ""
+}
+
+// probeExit is probeKill for a container whose last exit is known. Without an Event about
+// the end, a failure of the liveness or startup probe shortly before it tells enough.
+func (x *Explainer) probeExit(events []*corev1.Event, last *Exit) string {
+	if kill := x.probeKill(events); kill != "" || last == nil || last.Finished.IsZero() || last.Code != 137 && last.Code != 143 {
+		return kill
+	}
+	for _, e := range events {
+		text := strings.ToLower(e.Message)
+		about := strings.HasPrefix(text, "liveness probe") || strings.HasPrefix(text, "startup probe")
+		if before := last.Finished.Sub(eventTime(e)); e.Reason == "Unhealthy" && about && before > -time.Minute && before < 2*time.Minute {
+			return line(e.Message)
+		}
+	}
+	return ""
+}
+
+// eventsLast is how long an API server keeps Events unless told otherwise.
+const eventsLast = time.Hour
+
+// probeFailure returns the latest message of a failed probe of a kind, or "".
+func probeFailure(events []*corev1.Event, kind string) string {
+	for _, e := range events {
+		if e.Reason == "Unhealthy" && strings.HasPrefix(strings.ToLower(e.Message), kind+" probe") {
+			return line(e.Message)
+		}
+	}
+	return ""
+}
+
+var missingObject = regexp.MustCompile(`(?i)\b(secret|configmap|persistentvolumeclaim|serviceaccount)s? \\?"([^"\\]+)\\?" not found`)
+var missingKey = regexp.MustCompile(`(?i)couldn't find key ([^ ]+) in (Secret|ConfigMap) ([^ ]+)`)
+var missingKeys = regexp.MustCompile(`(?i)references non-existent (secret|config) key: ([^ ]+)`)
+
+// kindNames are the names of kinds as people write them.
+var kindNames = map[string]string{
+	"secret": "Secret", "configmap": "ConfigMap", "persistentvolumeclaim": "PersistentVolumeClaim", "serviceaccount": "ServiceAccount",
+}
+
+// missing returns what to create, if a message of a kubelet names an object that does not
+// exist, or "".
+func missing(message, namespace string) string {
+	if m := missingObject.FindStringSubmatch(message); m != nil {
+		name := m[2]
+		if of, rest, found := strings.Cut(name, "/"); found && of == namespace {
+			name = rest
+		}
+		return line("create the " + kindNames[strings.ToLower(m[1])] + " " + name + " in namespace " + namespace)
+	}
+	if m := missingKey.FindStringSubmatch(message); m != nil {
+		return line("add the key " + m[1] + " to the " + m[2] + " " + strings.TrimPrefix(m[3], namespace+"/"))
+	}
+	if m := missingKeys.FindStringSubmatch(message); m != nil {
+		return line("add the key " + m[2] + " to the " + map[string]string{"secret": "Secret", "config": "ConfigMap"}[strings.ToLower(m[1])] + " of the volume")
+	}
+	return ""
+}

@@ -1,0 +1,294 @@
+package explain
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/kube/convert"
+	"github.com/restartkit/restart/kube/jobcontroller"
+)
+
+// Job explains a Job.
+type Job struct {
+	Kind       string      `json:"kind"` // Job
+	Namespace  string      `json:"namespace"`
+	Name       string      `json:"name"`
+	Summary    string      `json:"summary"`          // one sentence: the state, and what to wait for
+	Trouble    bool        `json:"trouble"`          // the Job failed, is about to, or waits
+	Advice     string      `json:"advice,omitempty"` // what to do
+	Counts     Counts      `json:"counts"`
+	Conditions []Condition `json:"conditions,omitempty"` // those that hold
+	Start      *Start      `json:"start,omitempty"`      // of the next pod; nil if none waits for a delay
+	Limits     []Limit     `json:"limits,omitempty"`     // limits that end the Job
+	Indexes    []Index     `json:"indexes,omitempty"`
+	Failures   []Failure   `json:"failures,omitempty"` // failed pods that the cluster still has, the latest first
+	Unseen     int64       `json:"unseen,omitempty"`   // failed pods that the cluster no longer has
+	Waiting    []Pod       `json:"waiting,omitempty"`  // unfinished pods in trouble
+	Events     []Event     `json:"events,omitempty"`
+	Findings   []Finding   `json:"findings,omitempty"`
+	Notes      []string    `json:"notes,omitempty"`
+}
+
+// Counts are the numbers of a Job's pods by its status.
+type Counts struct {
+	Active           int32  `json:"active"`
+	Ready            int32  `json:"ready"`
+	Terminating      int32  `json:"terminating"`
+	Succeeded        int32  `json:"succeeded"`
+	Failed           int32  `json:"failed"`
+	Uncounted        int    `json:"uncounted"`  // ended pods recorded in uncountedTerminatedPods
+	Unrecorded       int    `json:"unrecorded"` // ended pods that the status does not have yet
+	CompletedIndexes string `json:"completedIndexes,omitempty"`
+	FailedIndexes    string `json:"failedIndexes,omitempty"`
+}
+
+// Job explains a Job, with the pods that it controls.
+func (x *Explainer) Job(job *batchv1.Job) Job {
+	out := Job{Kind: "Job", Namespace: job.Namespace, Name: job.Name}
+	j := x.newJobView(job)
+	out.Notes = j.notes
+	out.Counts = j.counts()
+	for _, c := range job.Status.Conditions {
+		if c.Status == corev1.ConditionTrue {
+			out.Conditions = append(out.Conditions, Condition{string(c.Type), string(c.Status), c.Reason, c.Message, c.LastTransitionTime.Time})
+		}
+	}
+	out.Failures = j.failures()
+	out.Unseen = max(int64(job.Status.Failed)-int64(j.countedFailures()), 0)
+	if _, finished := j.job.Status.Finished(); !finished {
+		out.Indexes = j.indexes()
+		for i := range out.Indexes {
+			if out.Indexes[i].Start != nil && out.Counts.Unrecorded > 0 {
+				out.Counts.Unrecorded-- // recorded once its next pod exists
+			}
+		}
+		out.Limits = j.limits()
+		for _, p := range j.objects {
+			if podEnded(p) {
+				continue
+			}
+			if pod := x.Pod(p); pod.Trouble {
+				pod.Findings = nil // those of the template are the Job's
+				out.Waiting = append(out.Waiting, pod)
+			}
+		}
+		slices.SortFunc(out.Waiting, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	out.Start = j.start()
+	out.Findings = FindingsOf(job)
+	j.summarize(&out)
+	out.Notes = append(out.Notes, j.leftBehind()...)
+	out.Notes = append(out.Notes, j.podsAtTheLimit()...)
+	if out.Trouble {
+		out.Events = shownEvents(x.eventsOf("Job", &job.ObjectMeta))
+	}
+	return out
+}
+
+// jobView is a Job with its pods, as jobpolicy sees them.
+type jobView struct {
+	*Explainer
+	object  *batchv1.Job
+	objects []*corev1.Pod
+	job     *batch.Job
+	spec    batch.JobSpec // with defaults
+	pods    []*batch.Pod  // without nil
+	engine  jobpolicy.Engine
+	foreign bool // an unknown controller runs the Job
+	plan    jobpolicy.Plan
+	planned bool
+	notes   []string
+}
+
+// The controllers whose delays are known.
+const (
+	builtIn = batchv1.JobControllerName
+	ours    = jobcontroller.DefaultManagedBy
+)
+
+func (x *Explainer) newJobView(job *batchv1.Job) *jobView {
+	j := &jobView{Explainer: x, object: job, objects: x.podsOf(job), job: convert.Job(job)}
+	j.pods = slices.DeleteFunc(convert.Pods(j.objects), func(p *batch.Pod) bool { return p == nil })
+	j.spec = j.job.Spec
+	j.spec.Default()
+	j.engine.ManagedBy = j.spec.ManagedBy
+	switch j.spec.ManagedBy {
+	case "", builtIn:
+	case ours:
+		engine, errs := jobcontroller.WithAnnotations(j.engine, job.Annotations)
+		j.engine = engine
+		for _, e := range errs {
+			j.notes = append(j.notes, "the controller ignores an annotation: "+line(e.Error()))
+		}
+	default:
+		j.foreign = true
+	}
+	in := jobpolicy.Input{Job: j.job, Pods: j.pods, State: j.state(), Now: x.Now}
+	planned := *j.job
+	planned.Spec.ActiveDeadlineSeconds = nil // it is a limit of its own; here it would hide a later delay
+	in.Job = &planned
+	plan, err := j.engine.Plan(in)
+	if err != nil {
+		j.notes = append(j.notes, "the status makes no sense, so nothing is predicted: "+line(err.Error()))
+	}
+	j.plan, j.planned = plan, err == nil && !j.foreign
+	if !j.foreign {
+		for _, n := range plan.Notes {
+			j.notes = append(j.notes, line(n))
+		}
+	}
+	return j
+}
+
+// state returns the state for the plan. The Job controller of Kubernetes keeps its own
+// in memory, so its streak of failures is taken from the pods and the status.
+func (j *jobView) state() jobpolicy.State {
+	if text := j.object.Annotations[jobcontroller.AnnotationMemory]; text != "" && j.spec.ManagedBy == ours {
+		var m jobpolicy.State
+		if err := json.Unmarshal([]byte(text), &m); err == nil && m.Job == j.job.UID {
+			return m
+		}
+		j.notes = append(j.notes, "the annotation "+jobcontroller.AnnotationMemory+" is not readable or another Job's")
+	}
+	var m jobpolicy.State
+	var success time.Time
+	recorded := make(map[string]bool)
+	if u := j.job.Status.UncountedTerminatedPods; u != nil {
+		for _, uid := range slices.Concat(u.Failed, u.Succeeded) {
+			recorded[uid] = true
+		}
+	}
+	for _, p := range j.pods {
+		if !p.Finished() || p.Tracked() && !recorded[p.UID] {
+			continue // the plan reads its end
+		}
+		if !p.Tracked() {
+			m.Released = append(m.Released, cmp.Or(p.UID, p.Name))
+		}
+		if p.Status.Phase == batch.PodSucceeded && p.FinishTime().After(success) {
+			success = p.FinishTime()
+		}
+	}
+	for _, p := range j.pods {
+		if p.Status.Phase != batch.PodFailed || p.Tracked() && !recorded[p.UID] || !p.FinishTime().After(success) {
+			continue
+		}
+		m.Failures++
+		if t := p.FinishTime(); t.After(m.LastFailure) {
+			m.LastFailure = t
+		}
+	}
+	if s := &j.job.Status; m.Failures > 0 && s.Succeeded == 0 && success.IsZero() {
+		m.Failures = max(m.Failures, int(s.Failed)) // those without a pod failed in a row, too
+	}
+	return m
+}
+
+func (j *jobView) counts() Counts {
+	s := &j.job.Status
+	c := Counts{Active: s.Active, Succeeded: s.Succeeded, Failed: s.Failed, CompletedIndexes: s.CompletedIndexes}
+	if s.Ready != nil {
+		c.Ready = *s.Ready
+	}
+	if s.Terminating != nil {
+		c.Terminating = *s.Terminating
+	}
+	if s.FailedIndexes != nil {
+		c.FailedIndexes = *s.FailedIndexes
+	}
+	if u := s.UncountedTerminatedPods; u != nil {
+		c.Uncounted = len(u.Succeeded) + len(u.Failed)
+	}
+	if j.planned {
+		for i := range j.plan.Decisions {
+			if !j.plan.Decisions[i].Untracked {
+				c.Unrecorded++
+			}
+		}
+	}
+	return c
+}
+
+// start returns when the Job's next pod is created, or nil if none waits.
+func (j *jobView) start() *Start {
+	if !j.planned || j.spec.Suspend {
+		return nil
+	}
+	if _, finished := j.job.Status.Finished(); finished {
+		return nil
+	}
+	if n := len(j.plan.Create); n > 0 {
+		return &Start{From: j.Now, To: j.Now.Add(time.Second), Why: counted(n, "pod") + " can start now; if none appears, the Job controller does not run or may not create pods"}
+	}
+	switch j.plan.RequeueReason {
+	case jobpolicy.RequeueDelay, jobpolicy.RequeueBatch:
+	default:
+		return nil
+	}
+	from := j.due()
+	why := "the delay after the last failed pod"
+	if j.spec.CompletionMode == batch.IndexedCompletion && j.spec.BackoffLimitPerIndex != nil {
+		why += " of the index"
+	} else if j.spec.ManagedBy != ours {
+		why += "; sooner if the Job controller has restarted since, because it keeps its delays in memory"
+	}
+	return &Start{From: from, To: from.Add(2 * time.Second), Why: why}
+}
+
+// due returns when the delay of the next pod ends. RequeueAfter is not exact, because
+// the engine batches delays below a second.
+func (j *jobView) due() time.Time {
+	due := j.Now.Add(j.plan.RequeueAfter)
+	if j.spec.CompletionMode == batch.IndexedCompletion && j.spec.BackoffLimitPerIndex != nil {
+		for _, x := range j.indexes() {
+			if x.Start != nil && x.Start.From.After(j.Now) && x.Start.From.Before(due) {
+				due = x.Start.From
+			}
+		}
+		return due
+	}
+	m := j.plan.State
+	end := m.LastFailure.Add(j.engine.Remaining(m.Failures, 0))
+	if ignored := m.LastIgnored.Add(j.engine.Remaining(m.Ignored, 0)); j.engine.IgnoredDelay == jobpolicy.DelaySeparately && ignored.After(end) {
+		end = ignored
+	}
+	if end.Before(due) {
+		due = end
+	}
+	return due
+}
+
+// leftBehind notes ended pods that the controller should have released by now.
+func (j *jobView) leftBehind() (notes []string) {
+	n, kept := 0, make(map[string]bool)
+	for _, x := range j.indexes() {
+		kept[x.Pod] = x.Start != nil // until its next pod exists
+	}
+	for _, p := range j.pods {
+		if p.Finished() && p.Tracked() && !kept[p.Name] && j.Now.Sub(p.FinishTime()) > time.Minute {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []string{counted(n, "pod") + " ended more than a minute ago, and the Job controller has not yet released the finalizer " + batch.JobTrackingFinalizer + "; it may not be running"}
+}
+
+func conditionText(reason, message string) string {
+	text := ""
+	if reason != "" {
+		text = " (" + line(reason) + ")"
+	}
+	if message != "" {
+		text += ": " + line(message)
+	}
+	return text
+}

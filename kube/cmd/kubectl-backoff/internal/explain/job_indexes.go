@@ -1,0 +1,91 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/restartkit/restart/indexset"
+	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
+)
+
+// Index is an index that has failed pods and has not ended.
+type Index struct {
+	Index    int    `json:"index"`
+	Failures int    `json:"failures"` // that count towards the limit per index
+	Ignored  int    `json:"ignored,omitempty"`
+	Pod      string `json:"pod"`             // its latest pod
+	Start    *Start `json:"start,omitempty"` // of its next pod; nil while one is active
+}
+
+// indexes returns the indexes with failed pods that have not ended, in order.
+func (j *jobView) indexes() []Index {
+	if !j.planned || j.spec.CompletionMode != batch.IndexedCompletion || j.spec.BackoffLimitPerIndex == nil {
+		return nil
+	}
+	ended := j.endedIndexes()
+	latest := make(map[int]*batch.Pod)
+	for _, p := range j.pods {
+		i := p.CompletionIndex()
+		if last := latest[i]; last == nil || laterAttempt(p, last) {
+			latest[i] = p
+		}
+	}
+	var all []Index
+	for i, p := range latest {
+		if i < 0 || ended.Contains(i) || p.Status.Phase == batch.PodSucceeded {
+			continue
+		}
+		x := Index{Index: i, Pod: p.Name}
+		x.Failures, x.Ignored = p.FailureCounts()
+		if p.Status.Phase == batch.PodFailed {
+			m := jobpolicy.MatchPod(j.spec.PodFailurePolicy, p)
+			x.Failures, x.Ignored = m.NextCounts(x.Failures, x.Ignored)
+			x.Start = j.indexStart(p, m, x)
+		}
+		if x.Failures > 0 || x.Ignored > 0 {
+			all = append(all, x)
+		}
+	}
+	slices.SortFunc(all, func(a, b Index) int { return cmp.Compare(a.Index, b.Index) })
+	return all
+}
+
+// endedIndexes returns the indexes that have succeeded or failed. Unreadable parts of
+// the status are left out.
+func (j *jobView) endedIndexes() indexset.Set {
+	completed, _ := j.job.Status.CompletedIndexSet()
+	failed, _ := j.job.Status.FailedIndexSet()
+	var now []int
+	for i := range j.plan.Decisions {
+		if d := &j.plan.Decisions[i]; d.IndexFailed {
+			now = append(now, d.Index)
+		}
+	}
+	return completed.Union(failed).With(now...)
+}
+
+// indexStart returns when the attempt after a failed pod starts, as far as its delay tells.
+func (j *jobView) indexStart(p *batch.Pod, m jobpolicy.Match, x Index) *Start {
+	failures := x.Failures + x.Ignored
+	if j.engine.IgnoredDelay != jobpolicy.DelayLikeFailure {
+		if failures = x.Failures; !m.Counted() {
+			failures = x.Ignored
+			if j.engine.IgnoredDelay == jobpolicy.NoDelay {
+				failures = 0
+			}
+		}
+	}
+	delay := j.engine.Remaining(failures, 0)
+	from := p.FinishTime().Add(delay)
+	return &Start{From: from, To: from.Add(2 * time.Second), Why: fmt.Sprintf("the end of its last pod at %s and a delay of %s", clock(p.FinishTime(), j.Now), short(delay))}
+}
+
+// laterAttempt reports whether p is a later attempt of an index than q.
+func laterAttempt(p, q *batch.Pod) bool {
+	pf, pi := p.FailureCounts()
+	qf, qi := q.FailureCounts()
+	return cmp.Or(cmp.Compare(int64(pf)+int64(pi), int64(qf)+int64(qi)), p.CreationTimestamp.Compare(q.CreationTimestamp), cmp.Compare(p.Name, q.Name)) > 0
+}

@@ -1,0 +1,231 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
+)
+
+// summarize sets Summary, Trouble and Advice.
+func (j *jobView) summarize(x *Job) {
+	if c, finished := j.job.Status.Finished(); finished {
+		x.Trouble = c.Type == batch.JobFailed
+		word := "it has completed"
+		if x.Trouble {
+			word = "it has failed"
+			x.Advice = j.failureAdvice(x)
+		}
+		x.Summary = word + conditionText(string(c.Reason), c.Message)
+		if x.Trouble && len(x.Failures) > 0 {
+			x.Summary += "; the latest failed pod: " + x.Failures[0].text()
+		}
+		return
+	}
+	for _, c := range x.Conditions {
+		switch batch.JobConditionType(c.Type) {
+		case batch.JobFailureTarget:
+			x.Summary, x.Trouble = "it is failing and waits for its pods to end"+conditionText(c.Reason, c.Message)+j.endings(), true
+			return
+		case batch.JobSuccessCriteriaMet:
+			x.Summary = "it has met its success criteria and waits for its pods to end" + conditionText(c.Reason, c.Message) + j.endings()
+			return
+		}
+	}
+	s := &j.job.Status
+	waiting := 0
+	for i := range x.Indexes {
+		if x.Indexes[i].Start != nil {
+			waiting++
+		}
+	}
+	blockers := j.blockers()
+	switch {
+	case !j.object.DeletionTimestamp.IsZero():
+		x.Summary = "it is being deleted, since " + ago(j.object.DeletionTimestamp.Time, j.Now)
+		if len(j.object.Finalizers) > 0 {
+			x.Summary += "; finalizers keep it: " + line(strings.Join(j.object.Finalizers, ", "))
+		}
+	case j.spec.Suspend:
+		x.Summary, x.Trouble = "it is suspended; set spec.suspend to false to resume it", true
+	case j.foreign:
+		x.Summary = fmt.Sprintf("%s runs it, whose delays are not known", line(j.spec.ManagedBy))
+	case len(blockers) > 0:
+		x.Summary, x.Trouble = j.blockedText(blockers), overdue(blockers[0], j.Now)
+		if x.Trouble && blockers[0].Spec.NodeName != "" {
+			x.Advice = nodeAdvice(blockers[0])
+		}
+	case x.Start != nil && len(j.plan.Create) == 0:
+		x.Summary, x.Trouble = "its next pod starts "+x.Start.soon(j.Now)+", after a delay because of a failure", true
+		if len(x.Failures) > 0 {
+			x.Summary += "; the latest failed pod: " + x.Failures[0].text()
+		}
+		x.Summary += j.nearLimit(x)
+	case x.Start != nil:
+		x.Summary = counted(len(j.plan.Create), "pod") + " can start now"
+		x.Trouble = j.Now.Sub(j.object.CreationTimestamp.Time) > time.Minute
+		if e := latestEvent(j.eventsOf("Job", &j.object.ObjectMeta), "FailedCreate"); e != nil {
+			x.Summary, x.Trouble = "its pods cannot be created: "+line(e.Message), true
+		}
+	case len(x.Waiting) > 0:
+		x.Summary, x.Trouble = fmt.Sprintf("%s in trouble, such as %s: %s", counted(len(x.Waiting), "pod"), line(x.Waiting[0].Name), x.Waiting[0].Summary), true
+		x.Summary += j.nearLimit(x)
+		x.Advice = x.Waiting[0].Advice
+	case waiting > 0:
+		x.Summary, x.Trouble = counted(waiting, "index")+" waiting for a delay after a failure", true
+	default:
+		x.Summary = fmt.Sprintf("nothing is wrong: %d active, %d succeeded, %d failed", s.Active, s.Succeeded, s.Failed)
+	}
+}
+
+// text describes a failed pod in a summary.
+func (f *Failure) text() string {
+	text := line(f.Pod) + ": " + f.Exit
+	if f.Message != "" {
+		text += ", with the last words " + quoted(line(f.Message))
+	}
+	return text
+}
+
+// nearLimit says that a failure more or two end the Job.
+func (j *jobView) nearLimit(x *Job) string {
+	for _, l := range x.Limits {
+		if l.Name == "backoffLimit" && l.Left > 0 && l.Left <= 2 {
+			return fmt.Sprintf("; %s (backoffLimit %d)", more(l.Left, "failure ends the Job", "failures end the Job"), l.Max)
+		}
+	}
+	return ""
+}
+
+// blockers returns the pods for whose end the Job waits before it creates others, the
+// one due first in front. There are none unless podReplacementPolicy is Failed.
+func (j *jobView) blockers() (all []*corev1.Pod) {
+	if j.spec.PodReplacementPolicy != batch.PodReplacementFailed || j.spec.Suspend || j.foreign {
+		return nil
+	}
+	active := 0
+	for _, p := range j.objects {
+		switch {
+		case podEnded(p):
+		case p.DeletionTimestamp != nil:
+			all = append(all, p)
+		default:
+			active++
+		}
+	}
+	wanted := 1
+	if j.spec.Parallelism != nil {
+		wanted = int(*j.spec.Parallelism)
+	}
+	if j.spec.Completions != nil {
+		wanted = min(wanted, int(*j.spec.Completions)-int(j.job.Status.Succeeded))
+	}
+	if active >= wanted {
+		return nil
+	}
+	slices.SortFunc(all, func(p, q *corev1.Pod) int { return p.DeletionTimestamp.Compare(q.DeletionTimestamp.Time) })
+	return all
+}
+
+func (j *jobView) blockedText(blockers []*corev1.Pod) string {
+	first := blockers[0]
+	text := "it waits for " + counted(len(blockers), "terminating pod") + " to end before it creates another, because podReplacementPolicy is Failed"
+	v := &podView{Explainer: j.Explainer, p: first, silent: j.silence(first)}
+	what := strings.TrimPrefix(v.podOver(), "it ")
+	text += fmt.Sprintf("; pod %s %s", line(first.Name), what)
+	if overdue(first, j.Now) {
+		text += "; nothing replaces the pod until its end is known"
+	}
+	return text
+}
+
+// endings names the pods for whose end a Job waits that has been decided.
+func (j *jobView) endings() string {
+	for _, p := range j.objects {
+		if !podEnded(p) && overdue(p, j.Now) {
+			v := &podView{Explainer: j.Explainer, p: p, silent: j.silence(p)}
+			return fmt.Sprintf("; pod %s %s", line(p.Name), strings.TrimPrefix(v.podOver(), "it "))
+		}
+	}
+	return ""
+}
+
+// restartsInPlace reports whether the kubelet restarts the containers of the Job's pods.
+func (j *jobView) restartsInPlace() bool {
+	return j.spec.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure
+}
+
+// podsAtTheLimit notes where pods and logs are, or will be, if restarts in place reach
+// backoffLimit: the Job controller deletes the pod that still restarts.
+func (j *jobView) podsAtTheLimit() []string {
+	if !j.restartsInPlace() || j.foreign {
+		return nil
+	}
+	c, finished := j.job.Status.Finished()
+	switch {
+	case finished && c.Type == batch.JobFailed && string(c.Reason) == string(batchv1.JobReasonBackoffLimitExceeded):
+		text := "with restartPolicy OnFailure the pod that was still restarting is deleted when backoffLimit is reached, and its logs with it"
+		if names, events := j.lostPods(); len(events) > 0 {
+			text += fmt.Sprintf("; Events still tell of %s: %s", listed(names), sentence(" · ", events...))
+		} else {
+			text += "; Events would tell of it for an hour"
+		}
+		return []string{text + "; a log collector may have the logs; with restartPolicy Never, failed pods and their logs stay"}
+	case !finished && j.nearInPlace():
+		return []string{fmt.Sprintf("when its restarts reach backoffLimit, the Job controller deletes the pod and its logs: save them before, with kubectl logs -n %s job/%s --all-containers", line(j.object.Namespace), line(j.object.Name))}
+	}
+	return nil
+}
+
+// nearInPlace reports whether the restarts of an unfinished Job's pods have used up half
+// of backoffLimit.
+func (j *jobView) nearInPlace() bool {
+	if j.spec.BackoffLimit == nil {
+		return false
+	}
+	restarts := j.restarts()
+	return restarts > 0 && 2*restarts >= int64(*j.spec.BackoffLimit)
+}
+
+// lostPods returns the names of pods of the Job that are gone, and what Events say of
+// them.
+func (j *jobView) lostPods() (names, texts []string) {
+	there := make(map[string]bool)
+	for _, p := range j.Pods {
+		if p.Namespace == j.object.Namespace {
+			there[p.Name] = true
+		}
+	}
+	prefix := eventKey("Pod", j.object.Namespace, j.object.Name+"-")
+	for key, list := range j.events {
+		name := strings.TrimPrefix(key, eventKey("Pod", j.object.Namespace, ""))
+		if !strings.HasPrefix(key, prefix) || there[name] || strings.Count(key[len(prefix):], "-") > 1 {
+			continue
+		}
+		names = append(names, line(name))
+		for _, e := range list {
+			text := sentence(": ", line(e.Reason), line(e.Message))
+			if e.Type == corev1.EventTypeWarning && len(texts) < mostEvents && !slices.Contains(texts, text) {
+				texts = append(texts, text)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names, texts
+}
+
+// failureAdvice says where to look after a Job has failed.
+func (j *jobView) failureAdvice(x *Job) string {
+	if len(x.Failures) > 0 {
+		return fmt.Sprintf("see the log of the pod: kubectl logs -n %s %s --all-containers", line(j.object.Namespace), line(x.Failures[0].Pod))
+	}
+	if !j.restartsInPlace() {
+		return "its failed pods are gone, and their logs with them; a log collector may have them"
+	}
+	return ""
+}

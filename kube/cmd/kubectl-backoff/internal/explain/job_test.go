@@ -1,0 +1,199 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/kube/jobcontroller"
+)
+
+// jobOf returns a Job that started ten minutes before noon.
+func jobOf(change func(*batchv1.Job)) *batchv1.Job {
+	start, one := at(-600), int32(1)
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "j", Namespace: "default", UID: "j", CreationTimestamp: start},
+		Spec: batchv1.JobSpec{Completions: &one, Parallelism: &one,
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c"}}}}},
+		Status: batchv1.JobStatus{StartTime: &start},
+	}
+	change(job)
+	return job
+}
+
+// jobPod returns a pod of a Job that has ended with the exit code some seconds after noon.
+func jobPod(name string, code int32, seconds int, tracked bool) *corev1.Pod {
+	p := podIn(corev1.RestartPolicyNever, 0, corev1.ContainerState{Terminated: ended(code, seconds)}, nil)
+	p.Name, p.UID, p.CreationTimestamp = name, types.UID(name), at(seconds-5)
+	if p.Status.Phase = corev1.PodFailed; code == 0 {
+		p.Status.Phase = corev1.PodSucceeded
+	}
+	if tracked {
+		p.Finalizers = []string{batch.JobTrackingFinalizer}
+	}
+	return p
+}
+
+// ownedBy returns a Job with pods that it controls.
+func ownedBy(job *batchv1.Job, pods []*corev1.Pod) Objects {
+	yes := true
+	for _, p := range pods {
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: job.Name, UID: job.UID, Controller: &yes}}
+	}
+	return Objects{Jobs: []*batchv1.Job{job}, Pods: pods}
+}
+
+// Jobs in unusual states, with parts of what is printed about each.
+func TestJobs(t *testing.T) {
+	two, three, seven := int32(2), int32(3), int32(7)
+	indexed := batchv1.IndexedCompletion
+	indexes := "0-2"
+	for _, tt := range []struct {
+		name string
+		job  *batchv1.Job
+		pods []*corev1.Pod
+		says []string
+	}{
+		{"no pod yet", jobOf(func(*batchv1.Job) {}), nil, []string{"1 pod can start now", "the Job controller does not run or may not create pods"}},
+		{"cut off before the counting", jobOf(func(j *batchv1.Job) {
+			j.Spec.BackoffLimit = &three
+			j.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Failed: []types.UID{"a"}}
+		}), []*corev1.Pod{jobPod("a", 1, -100, true), jobPod("b", 1, -90, true)},
+			[]string{"1 in uncountedTerminatedPods; 1 ended but not yet in the status", "2 failures counted, 2 more fail", "2 pods ended more than a minute ago", "it may not be running"}},
+		{"the streak ends with a success", jobOf(func(j *batchv1.Job) {
+			j.Spec.Completions, j.Status.Succeeded, j.Status.Failed = &seven, 1, 2
+		}), []*corev1.Pod{jobPod("a", 1, -30, false), jobPod("b", 0, -20, false), jobPod("c", 1, -5, false)}, []string{"between 12:00:05 and 12:00:07"}},
+		{"failed pods are gone", jobOf(func(j *batchv1.Job) { j.Status.Failed = 4 }), []*corev1.Pod{jobPod("d", 1, -5, false)},
+			[]string{"between 12:01:15 and", "3 earlier failed pods that the cluster no longer has"}},
+		{"our controller's memory", jobOf(func(j *batchv1.Job) {
+			managed := ours
+			j.Spec.ManagedBy = &managed
+			j.Annotations = map[string]string{jobcontroller.AnnotationMemory: `{"job":"j","failures":2,"lastFailure":"2026-11-01T11:59:50Z"}`, "restartkit.dev/backoff-base": "30s"}
+			j.Status.Failed = 2
+		}), nil, []string{"between 12:00:50 and 12:00:52"}},
+		{"another's memory and a wrong annotation", jobOf(func(j *batchv1.Job) {
+			managed := ours
+			j.Spec.ManagedBy = &managed
+			j.Annotations = map[string]string{jobcontroller.AnnotationMemory: `{"job":"other"}`, "restartkit.dev/backoff-base": "-1s", "restartkit.dev/ignored-delay": "Some"}
+		}), nil, []string{"not readable or another Job's", "annotation restartkit.dev/backoff-base", "is not Same, Own or None"}},
+		{"another controller", jobOf(func(j *batchv1.Job) { m := "example.com/controller"; j.Spec.ManagedBy = &m }), nil, []string{"example.com/controller runs it, whose delays are not known"}},
+		{"restarts in place", jobOf(func(j *batchv1.Job) {
+			j.Spec.BackoffLimit, j.Spec.Template.Spec.RestartPolicy = &three, corev1.RestartPolicyOnFailure
+			j.Status.Active = 1
+		}), []*corev1.Pod{podIn(corev1.RestartPolicyOnFailure, 2, waiting("CrashLoopBackOff", crashLoop), ended(1, -5))},
+			[]string{"2 restarts in place, 1 more fails it, too", "1 pod in trouble, such as p", "next start of c between 12:00:15"}},
+		{"success policy", jobOf(func(j *batchv1.Job) {
+			j.Spec.CompletionMode, j.Spec.Completions, j.Spec.Parallelism = &indexed, &seven, &two
+			j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: &indexes, SucceededCount: &two}}}
+			j.Status.CompletedIndexes, j.Status.Succeeded = "1,5", 2
+		}), nil, []string{"successPolicy.rules[0] 2", "1 indexes of 0-2 succeeded, 1 more completes the Job"}},
+		{"impossible status", jobOf(func(j *batchv1.Job) { j.Status.Failed = -1 }), nil, []string{"the status makes no sense, so nothing is predicted"}},
+		{"unreadable indexes", jobOf(func(j *batchv1.Job) {
+			j.Spec.CompletionMode, j.Spec.Completions, j.Spec.BackoffLimitPerIndex = &indexed, &three, &two
+			text := "0,x"
+			j.Status.FailedIndexes = &text
+		}), nil, []string{"failed 0,x"}},
+		{"unknown mode and condition", jobOf(func(j *batchv1.Job) {
+			mode := batchv1.CompletionMode("Quantum")
+			j.Spec.CompletionMode = &mode
+			j.Status.Conditions = []batchv1.JobCondition{{Type: "Entangled", Status: corev1.ConditionTrue, Reason: "Why"}}
+		}), nil, []string{`the completion mode "Quantum" is unknown`, "Entangled since"}},
+		{"failing", jobOf(func(j *batchv1.Job) {
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue, Reason: "DeadlineExceeded"}}
+		}), nil, []string{"it is failing and waits for its pods to end (DeadlineExceeded)"}},
+		{"terminating pods", jobOf(func(j *batchv1.Job) {
+			failed := batchv1.Failed
+			j.Spec.PodReplacementPolicy, j.Status.Terminating = &failed, new(int32(1))
+		}), []*corev1.Pod{func() *corev1.Pod {
+			p := podIn(corev1.RestartPolicyNever, 0, running, nil)
+			d := at(10)
+			p.DeletionTimestamp, p.UID = &d, "t"
+			return p
+		}()}, []string{"it waits for 1 terminating pod to end"}},
+		{"being deleted", jobOf(func(j *batchv1.Job) { d := at(-10); j.DeletionTimestamp = &d }), nil, []string{"it is being deleted, since 11:59:50 (10s ago)"}},
+		{"an ignored failure", jobOf(func(j *batchv1.Job) {
+			j.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{Action: batchv1.PodFailurePolicyActionIgnore,
+				OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{143}}}}}
+		}), []*corev1.Pod{jobPod("a", 143, -5, true)}, []string{"decided by podFailurePolicy.rules[0]: Ignore, it does not count", "0 failures counted, 7 more fail"}},
+	} {
+		var text strings.Builder
+		x := New(ownedBy(tt.job, tt.pods), noon).Job(tt.job)
+		(&Printer{W: &text, Options: noon}).Job(&x)
+		for _, part := range tt.says {
+			if !strings.Contains(text.String(), part) {
+				t.Errorf("%s: want %q in\n%s", tt.name, part, text.String())
+			}
+		}
+	}
+}
+
+// The predicted start of the next pod is the moment from which the engine creates it.
+func TestPredictedStartsAreTheEngines(t *testing.T) {
+	checked := map[bool]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		perIndex := rapid.Bool().Draw(t, "per index")
+		n := int32(rapid.IntRange(1, 4).Draw(t, "completions"))
+		job := jobOf(func(j *batchv1.Job) {
+			j.Spec.Completions, j.Spec.Parallelism, j.Spec.BackoffLimit = &n, &n, new(int32(100))
+			if perIndex {
+				indexed := batchv1.IndexedCompletion
+				j.Spec.CompletionMode, j.Spec.BackoffLimitPerIndex = &indexed, new(int32(50))
+			}
+		})
+		var pods []*corev1.Pod
+		for i := range int(n) {
+			p := jobPod(fmt.Sprint("p", i), 1, -rapid.IntRange(0, 700).Draw(t, "ended before"), perIndex || rapid.Bool().Draw(t, "tracked"))
+			if perIndex {
+				p.Annotations = map[string]string{
+					batch.JobCompletionIndexAnnotation:          fmt.Sprint(i),
+					batch.JobIndexFailureCountAnnotation:        fmt.Sprint(rapid.IntRange(0, 8).Draw(t, "failures")),
+					batch.JobIndexIgnoredFailureCountAnnotation: fmt.Sprint(rapid.IntRange(0, 3).Draw(t, "ignored")),
+				}
+			}
+			if !slices.Contains(p.Finalizers, batch.JobTrackingFinalizer) {
+				job.Status.Failed++
+			}
+			pods = append(pods, p)
+		}
+		objects := ownedBy(job, pods)
+		start := New(objects, noon).Job(job).Start
+		if start == nil {
+			t.Fatal("no pod is to start")
+		}
+		creates := func(now time.Time) bool {
+			o := noon
+			o.Now = now
+			return len(New(objects, o).newJobView(job).plan.Create) > 0
+		}
+		if due := creates(noon.Now); due != start.From.Equal(noon.Now) {
+			t.Fatalf("due %v, but predicted for %v", due, start.From)
+		}
+		if !creates(start.From) {
+			t.Fatalf("no pod is created at %v", start.From)
+		}
+		if start.From.After(noon.Now) && creates(start.From.Add(-time.Millisecond)) {
+			t.Fatalf("a pod is created before %v", start.From)
+		}
+		checked[start.From.After(noon.Now)]++
+	})
+	if checked[true] == 0 || checked[false] == 0 {
+		t.Errorf("checked %v", checked)
+	}
+}
+
+func TestCountsOfLimitsReadWell(t *testing.T) {
+	for n, want := range map[int64]string{0: "which fails", 1: "1 more fails", 2: "2 more fail"} {
+		if got := more(n, "fails", "fail"); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}

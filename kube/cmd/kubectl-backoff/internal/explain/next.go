@@ -1,0 +1,129 @@
+package explain
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Waiting is a container, pod or Job that waits.
+type Waiting struct {
+	Kind      string    `json:"kind"` // Pod or Job
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	Container string    `json:"container,omitempty"` // "" if the whole object waits
+	Reason    string    `json:"reason"`              // such as CrashLoopBackOff
+	Restarts  int32     `json:"restarts,omitempty"`
+	From      time.Time `json:"from,omitzero"` // earliest start; zero if unknown
+	To        time.Time `json:"to,omitzero"`   // latest start
+	Estimated bool      `json:"estimated,omitempty"`
+	Why       string    `json:"why"`
+}
+
+// Next returns everything that waits among the pods and Jobs, the soonest first, and then
+// everything whose start is unknown.
+func (x *Explainer) Next() []Waiting {
+	var all []Waiting
+	for _, p := range x.Pods {
+		all = append(all, x.waitingOfPod(p)...)
+	}
+	for _, job := range x.Jobs {
+		if w, ok := x.waitingOfJob(job); ok {
+			all = append(all, w)
+		}
+	}
+	slices.SortFunc(all, func(a, b Waiting) int {
+		if a.From.IsZero() != b.From.IsZero() {
+			if a.From.IsZero() {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Container, b.Container))
+	})
+	return all
+}
+
+func (w *Waiting) starts(s *Start) { w.From, w.To, w.Estimated = s.From, s.To, s.Estimated }
+
+func (x *Explainer) waitingOfPod(p *corev1.Pod) (all []Waiting) {
+	w := Waiting{Kind: "Pod", Namespace: p.Namespace, Name: p.Name}
+	v := x.newPodView(p)
+	switch {
+	case podEnded(p):
+		return nil
+	case p.DeletionTimestamp != nil:
+		if overdue(p, x.Now) && p.Spec.NodeName != "" {
+			w.Reason, w.Why = "Terminating", strings.TrimPrefix(v.over, "it is being deleted, and ")
+			return []Waiting{w}
+		}
+		return nil
+	case p.Spec.NodeName == "":
+		w.Reason, w.Why = "Unscheduled", "it waits for a node"
+		if waits := v.waits(); len(waits) > 0 {
+			w.Why = "it waits for " + waits[0]
+		}
+		return []Waiting{w}
+	case v.silent != "":
+		w.Reason, w.Why = "NodeSilent", v.silent
+		return []Waiting{w}
+	}
+	for i := range v.histories {
+		h := &v.histories[i]
+		if h.Status == nil || h.Status.State.Running != nil || v.waitsFor(i) != "" {
+			continue
+		}
+		c := v.container(i)
+		if c.Start == nil && !c.Trouble || c.State == "terminated" && c.Start == nil {
+			continue
+		}
+		w.Container, w.Reason, w.Restarts = c.Name, cmp.Or(c.Reason, "Waiting"), c.Restarts
+		w.From, w.To, w.Estimated = time.Time{}, time.Time{}, false
+		if c.Start != nil {
+			w.starts(c.Start)
+		}
+		w.Why = cmp.Or(c.short, c.Why)
+		if last := c.last(); last != nil && c.Reason == "CrashLoopBackOff" {
+			w.Why = cause(last)
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+func (x *Explainer) waitingOfJob(job *batchv1.Job) (w Waiting, ok bool) {
+	for _, c := range job.Status.Conditions {
+		if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {
+			return w, false
+		}
+	}
+	w = Waiting{Kind: "Job", Namespace: job.Namespace, Name: job.Name}
+	if job.Spec.Suspend != nil && *job.Spec.Suspend {
+		w.Reason, w.Why = "Suspended", "it starts when spec.suspend is false"
+		return w, true
+	}
+	j := x.newJobView(job)
+	if blockers := j.blockers(); len(blockers) > 0 {
+		w.Reason, w.Why = "PodReplacement", j.blockedText(blockers)
+		return w, true
+	}
+	if s := j.start(); s != nil {
+		w.Reason, w.Why = "Delay", s.Why
+		w.starts(s)
+		if len(j.plan.Create) > 0 {
+			w.Reason = "PodsDue"
+		}
+		return w, true
+	}
+	for _, index := range j.indexes() {
+		if s := index.Start; s != nil && (w.From.IsZero() || s.From.Before(w.From)) {
+			w.Reason, w.Why = "IndexDelay", s.Why
+			w.starts(s)
+		}
+	}
+	return w, w.Reason != ""
+}

@@ -1,0 +1,107 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// NodeOf returns the name of the node whose object says why a pod is as it is, or "" if
+// the pod explains itself. Only such nodes need to be read.
+func NodeOf(p *corev1.Pod, now time.Time) string {
+	switch {
+	case p.Spec.NodeName == "" || podEnded(p):
+		return ""
+	case overdue(p, now), p.Status.Phase == corev1.PodUnknown, p.Status.Reason == "NodeLost", markedNotReady(p):
+		return p.Spec.NodeName
+	}
+	return ""
+}
+
+// podEnded reports whether all containers of a pod have ended for good.
+func podEnded(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+// overdueAfter is how long after the grace period of a deletion its end is overdue. A
+// kubelet kills at the end of the period and then cleans up and reports.
+const overdueAfter = 30 * time.Second
+
+// overdue reports whether a pod is being deleted and should have ended by now.
+func overdue(p *corev1.Pod, now time.Time) bool {
+	return p.DeletionTimestamp != nil && now.Sub(p.DeletionTimestamp.Time) > overdueAfter
+}
+
+// markedNotReady reports whether somebody other than the kubelet has made the pod's Ready
+// condition false. The controller of nodes does so when a node no longer reports. It
+// leaves the containers' own ready as it was, and the condition's reason.
+func markedNotReady(p *corev1.Pod) bool {
+	ready := condition(p, corev1.PodReady)
+	if ready == nil || ready.Status != corev1.ConditionFalse || len(p.Spec.ReadinessGates) > 0 || len(p.Status.ContainerStatuses) == 0 {
+		return false
+	}
+	if c := condition(p, corev1.ContainersReady); c != nil && c.Status != corev1.ConditionTrue {
+		return false
+	}
+	return !slices.ContainsFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return !s.Ready })
+}
+
+// condition returns a condition of a pod, or nil.
+func condition(p *corev1.Pod, t corev1.PodConditionType) *corev1.PodCondition {
+	for i := range p.Status.Conditions {
+		if p.Status.Conditions[i].Type == t {
+			return &p.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// silence returns why a pod's node does not tell about the pod, such as "node n1 has not
+// reported for 59m", or "" if nothing says so.
+func (x *Explainer) silence(p *corev1.Pod) string {
+	name := p.Spec.NodeName
+	if name == "" {
+		return ""
+	}
+	if slices.Contains(x.GoneNodes, name) {
+		return fmt.Sprintf("node %s no longer exists", line(name))
+	}
+	if n := x.nodes[name]; n != nil {
+		return x.nodeSilence(n)
+	}
+	ready := condition(p, corev1.PodReady)
+	switch {
+	case p.Status.Phase == corev1.PodUnknown || p.Status.Reason == "NodeLost":
+		return fmt.Sprintf("node %s does not report", line(name))
+	case markedNotReady(p) && !ready.LastTransitionTime.IsZero():
+		return fmt.Sprintf("node %s has not reported since about %s", line(name), ago(ready.LastTransitionTime.Time, x.Now))
+	case markedNotReady(p):
+		return fmt.Sprintf("node %s does not report", line(name))
+	}
+	return ""
+}
+
+// nodeSilence is silence for a node whose object is known.
+func (x *Explainer) nodeSilence(n *corev1.Node) string {
+	for _, c := range n.Status.Conditions {
+		if c.Type != corev1.NodeReady || c.Status == corev1.ConditionTrue {
+			continue
+		}
+		if c.Status == corev1.ConditionFalse {
+			return fmt.Sprintf("node %s is not ready since %s%s", line(n.Name), ago(c.LastTransitionTime.Time, x.Now), conditionText(c.Reason, c.Message))
+		}
+		since := c.LastHeartbeatTime.Time
+		if since.IsZero() {
+			since = c.LastTransitionTime.Time
+		}
+		return fmt.Sprintf("node %s has not reported for %s, since %s", line(n.Name), short(x.Now.Sub(since)), clock(since, x.Now))
+	}
+	return ""
+}
+
+// nodeAdvice says what to do about a node that does not report.
+func nodeAdvice(p *corev1.Pod) string {
+	return fmt.Sprintf("bring node %s back; if it is off for good, delete it (kubectl delete node %[1]s), and its pods are removed within about a minute", line(p.Spec.NodeName))
+}

@@ -1,0 +1,132 @@
+package explain
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// at returns the time some seconds after noon.
+func at(seconds int) metav1.Time {
+	return metav1.NewTime(noon.Now.Add(time.Duration(seconds) * time.Second))
+}
+
+// ended returns the end of a run of 5s, some seconds after noon.
+func ended(code int32, seconds int) *corev1.ContainerStateTerminated {
+	return &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error", StartedAt: at(seconds - 5), FinishedAt: at(seconds)}
+}
+
+// podIn returns a scheduled pod under a restart policy whose container is in a state.
+func podIn(policy corev1.RestartPolicy, restarts int32, state corev1.ContainerState, last *corev1.ContainerStateTerminated) *corev1.Pod {
+	start := at(-600)
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"},
+		Spec:       corev1.PodSpec{NodeName: "n", RestartPolicy: policy, Containers: []corev1.Container{{Name: "c"}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &start, ContainerStatuses: []corev1.ContainerStatus{{
+			Name: "c", RestartCount: restarts, State: state, LastTerminationState: corev1.ContainerState{Terminated: last},
+		}}},
+	}
+}
+
+func waiting(reason, message string) corev1.ContainerState {
+	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
+}
+
+var running = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon.Now.Add(-time.Minute))}}
+
+const crashLoop = "back-off 20s restarting failed container=c pod=p_default(u)"
+
+// Pods in unusual states, with a part of what is printed about each.
+func TestPods(t *testing.T) {
+	with := func(p *corev1.Pod, change func(*corev1.Pod)) *corev1.Pod { change(p); return p }
+	always := corev1.RestartPolicyAlways
+	no := false
+	for _, tt := range []struct {
+		name    string
+		pod     *corev1.Pod
+		trouble bool
+		says    string
+	}{
+		{"nothing but a name", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, true, "no scheduler and no kubelet has reported it yet"},
+		{"no container status", with(podIn(always, 0, running, nil), func(p *corev1.Pod) { p.Status.ContainerStatuses = nil }), false, "no kubelet has reported it yet"},
+		{"scheduling gate", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
+			p.Spec.NodeName, p.Spec.SchedulingGates = "", []corev1.PodSchedulingGate{{Name: "quota"}}
+		}), true, "it waits for the scheduling gate quota"},
+		{"succeeded", with(podIn(always, 0, running, nil), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), false, "it has succeeded"},
+		{"evicted", with(podIn(always, 0, waiting("CrashLoopBackOff", crashLoop), ended(1, -5)), func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "low on memory"
+		}), true, "it has failed (Evicted): low on memory"},
+		{"being deleted", with(podIn(always, 0, running, nil), func(p *corev1.Pod) { d := at(20); p.DeletionTimestamp = &d }), false, "with grace until 12:00:20, in 20s"},
+		{"kept by finalizers", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
+			d := at(-3600)
+			p.DeletionTimestamp, p.Finalizers = &d, []string{"example.com/keep"}
+		}), true, "finalizers keep it: example.com/keep"},
+		{"first exit", podIn(always, 0, corev1.ContainerState{Terminated: ended(1, -1)}, nil), true, "at any moment, by 12:00:01 (within 1s)"},
+		{"later exit", podIn(always, 3, corev1.ContainerState{Terminated: ended(1, -1)}, ended(1, -90)), true, "estimated: between 12:00:19 and 12:00:30"},
+		{"failed for good", podIn(corev1.RestartPolicyNever, 0, corev1.ContainerState{Terminated: ended(1, -1)}, nil), true, "restartPolicy Never of the pod: no restart"},
+		{"succeeded beside others", podIn(corev1.RestartPolicyOnFailure, 0, corev1.ContainerState{Terminated: ended(0, -1)}, nil), false, "it succeeded and is not started again"},
+		{"overdue", podIn(always, 3, waiting("CrashLoopBackOff", crashLoop), ended(1, -120)), true, "overdue since 11:58:32 (1m28s)"},
+		{"within the range", podIn(always, 3, waiting("CrashLoopBackOff", crashLoop), ended(1, -25)), true, "at any moment, by 12:00:07 (within 7s)"},
+		{"another message", podIn(always, 3, waiting("CrashLoopBackOff", "patience"), ended(1, -25)), true, "estimated: at any moment, by 12:00:37"},
+		{"no exit", podIn(always, 3, waiting("CrashLoopBackOff", crashLoop), nil), true, "which counts from an exit that the cluster no longer has"},
+		{"unknown reason", podIn(always, 0, waiting("Teleporting", ""), nil), true, "the kubelet says Teleporting"},
+		{"no state", podIn(always, 0, corev1.ContainerState{}, nil), true, "it is being prepared"},
+		{"escape sequences", podIn(always, 0, waiting("Odd\x1b[31m", "a\x1b[2J\r\nb"), nil), true, "a\uFFFD[2J b"},
+		{"startup probe", with(podIn(always, 0, running, nil), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Started = &no }), true, "startup probe"},
+		{"readiness probe", with(podIn(always, 0, running, nil), func(p *corev1.Pod) { p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{} }), true, "readiness probe does not succeed"},
+		{"no probe", podIn(always, 0, running, nil), false, "nothing is wrong"},
+		{"readiness gate", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
+			p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/lb"}}
+			p.Status.Conditions = []corev1.PodCondition{{Type: "example.com/lb", Status: corev1.ConditionFalse, Reason: "NoTarget"}}
+		}), true, "it is not ready and waits for the readiness gate example.com/lb: NoTarget"},
+		{"deadline", with(podIn(always, 0, running, nil), func(p *corev1.Pod) { s := int64(900); p.Spec.ActiveDeadlineSeconds = &s }), false, "the pod fails at 12:05:00, in 5m"},
+		{"init container", with(podIn(always, 0, waiting("PodInitializing", ""), nil), func(p *corev1.Pod) {
+			p.Status.Phase = corev1.PodPending
+			p.Spec.InitContainers = []corev1.Container{{Name: "i"}}
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "i", RestartCount: 1, State: waiting("CrashLoopBackOff", crashLoop), LastTerminationState: corev1.ContainerState{Terminated: ended(1, -5)}}}
+		}), true, "init container i ended with exit code 1 and waits in CrashLoopBackOff"},
+		{"an owner", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
+			yes := true
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "nightly", Controller: &yes}}
+		}), false, "Job/nightly"},
+	} {
+		x := New(Objects{Pods: []*corev1.Pod{tt.pod}}, noon).Pod(tt.pod)
+		var text strings.Builder
+		(&Printer{W: &text, Options: noon}).Pod(&x)
+		if x.Trouble != tt.trouble || !strings.Contains(text.String(), tt.says) {
+			t.Errorf("%s: trouble %v, want %v, and %q in\n%s", tt.name, x.Trouble, tt.trouble, tt.says, text.String())
+		}
+	}
+}
+
+// Colours surround only what a person should see first, and end.
+func TestColours(t *testing.T) {
+	p := podIn(corev1.RestartPolicyAlways, 3, waiting("CrashLoopBackOff", crashLoop), ended(1, -5))
+	var plain, coloured strings.Builder
+	x := New(Objects{}, noon).Pod(p)
+	(&Printer{W: &plain, Options: noon}).Pod(&x)
+	(&Printer{W: &coloured, Options: noon, Colour: true}).Pod(&x)
+	if strings.Contains(plain.String(), "\x1b") {
+		t.Error("the plain text has colours")
+	}
+	text := coloured.String()
+	starts := strings.Count(text, bold) + strings.Count(text, red) + strings.Count(text, yellow) + strings.Count(text, green)
+	if ends := strings.Count(text, "\x1b[0m"); starts == 0 || starts != ends || strings.Count(text, "\x1b") != starts+ends {
+		t.Errorf("%d colours start and %d end", starts, ends)
+	}
+}
+
+func TestShortDurations(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 5 * time.Millisecond: "5ms", 999 * time.Microsecond: "1ms", time.Second: "1s", 90 * time.Second: "1m30s", time.Minute: "1m",
+		59*time.Minute + 59*time.Second: "59m59s", time.Hour: "1h", 25*time.Hour + 30*time.Minute: "25h30m", 48 * time.Hour: "2d", 51 * time.Hour: "2d3h",
+		-time.Minute: "-1m", 1<<63 - 1: "106751d23h", -1 << 63: "-106751d23h",
+	} {
+		if got := short(d); got != want {
+			t.Errorf("%d: %s, want %s", d, got, want)
+		}
+	}
+}

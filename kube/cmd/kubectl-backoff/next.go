@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/restartkit/restart/kube/cmd/kubectl-backoff/internal/explain"
+)
+
+func (p *program) nextCommand() *cobra.Command {
+	watch := false
+	c := &cobra.Command{
+		Use:   "next",
+		Short: "Everything that waits, the next start first",
+		Long: `Shows every container, pod and Job that waits, the next start first. Estimated starts
+have a tilde. Those that nothing tells, such as pods without a node, come last.
+
+With -w the table is live, on a screen of its own, until you press Ctrl-C. If the output is
+not a terminal, each change is a line instead; with -o json, a JSON object in a line.`,
+		Example: `  kubectl backoff next -A -w
+  kubectl backoff next -n shop -o json`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("next takes no names; use -n, -A and -l")
+			}
+			return nil
+		},
+		RunE:              func(c *cobra.Command, _ []string) error { return p.next(c.Context(), watch) },
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	p.addFlags(c)
+	p.addTimeFlags(c)
+	c.Flags().BoolVarP(&watch, "watch", "w", false, "go on and show changes, until interrupted")
+	return c
+}
+
+// next prints all waiting containers and Jobs.
+func (p *program) next(ctx context.Context, watch bool) error {
+	switch {
+	case watch && p.output != "" && p.output != "json":
+		return usagef("-w prints text or -o json")
+	case watch && (len(p.files) > 0 || p.fieldSelector != ""):
+		return usagef("-w watches a cluster, without -f and --field-selector")
+	}
+	if err := p.validate(); err != nil {
+		return err
+	}
+	if len(p.files) > 0 {
+		s, err := p.fromFiles(nil)
+		if err != nil {
+			return err
+		}
+		return p.printNext(s.objects)
+	}
+	c, err := p.connect()
+	if err != nil {
+		return err
+	}
+	objects, withPods, withJobs, err := p.waitingObjects(ctx, c)
+	if err != nil {
+		return err
+	}
+	if watch {
+		return p.watchNext(ctx, c, withPods, withJobs)
+	}
+	return p.printNext(objects)
+}
+
+// waitingObjects reads the pods and Jobs that may wait, and the Events about them. It
+// reports which of the two may be read.
+func (p *program) waitingObjects(ctx context.Context, c *cluster) (objects explain.Objects, withPods, withJobs bool, err error) {
+	options := metav1.ListOptions{LabelSelector: p.selector, FieldSelector: p.fieldSelector}
+	pods, podsErr := c.pods(ctx, c.namespace, options)
+	if podsErr != nil && !isForbidden(podsErr) {
+		return objects, false, false, podsErr
+	}
+	options.FieldSelector = "" // Jobs do not have the fields of pods
+	jobs, jobsErr := c.jobs(ctx, c.namespace, options)
+	if jobsErr != nil && !isForbidden(jobsErr) {
+		return objects, false, false, jobsErr
+	}
+	switch {
+	case podsErr != nil && jobsErr != nil:
+		p.warn("%v", podsErr)
+		return objects, false, false, jobsErr
+	case podsErr != nil: // without their pods, all of the Jobs' pods would seem due
+		p.warn("%v; Jobs are left out, too, because their delays depend on their pods", podsErr)
+		return objects, false, false, nil
+	case jobsErr != nil:
+		p.warn("%v", jobsErr)
+	}
+	s := &selection{objects: explain.Objects{Pods: pods, Jobs: jobs}}
+	if err := p.addEvents(ctx, c, s, c.namespace); err != nil {
+		return objects, false, false, err
+	}
+	err = p.addNodes(ctx, c, s)
+	return s.objects, true, jobsErr == nil, err
+}
+
+func (p *program) printNext(objects explain.Objects) error {
+	all := explain.New(objects, p.options()).Next()
+	if all == nil {
+		all = []explain.Waiting{}
+	}
+	names := []string{}
+	for i := range all {
+		name := nameOf(strings.ToLower(all[i].Kind), all[i].Name)
+		if len(names) == 0 || names[len(names)-1] != name {
+			names = append(names, name)
+		}
+	}
+	return p.print("WaitList", all, names, func(w *explain.Printer) { w.Next(all) })
+}
