@@ -3,6 +3,7 @@ package pleg_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,10 +88,11 @@ func decideByPosition(t *testing.T, text []byte) (decisions []string) {
 		for {
 			e, ok := reader.TryNext()
 			if !ok {
-				return
+				break
 			}
 			decisions = append(decisions, fmt.Sprintf("%s %s (%s): exit code %d, %s", e.Pod, e.Container, e.Details.Name, e.Details.Code, e.Source))
 		}
 	})
+	slices.Sort(decisions) // exits of several pods come in no particular order
 	return decisions
 }
