@@ -88,6 +88,7 @@ func newFake(t testing.TB) (*fake, string) {
 		}
 	}
 	for _, text := range []string{
+		`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"shop"}}`,
 		`{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web","namespace":"shop","uid":"d1"},"spec":{"replicas":2,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"app","image":"i"}]}}}}`,
 		`{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"never","namespace":"mistakes","uid":"m1"},"spec":{"backoffLimit":-1,"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}`,
 	} {
@@ -152,7 +153,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		all = append(all, x)
 	}
 	if len(rest) > 1 {
-		refuse(404, metav1.StatusReasonNotFound, "not found")
+		refuse(404, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", resource, rest[1]))
 		return
 	}
 	from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
@@ -204,7 +205,8 @@ func TestCalls(t *testing.T) {
 		{"check", 0, "nothing found", ""},
 		{"check -n mistakes", 1, "error: spec.backoffLimit", ""},
 		{"check job/never -n mistakes -o json", 1, `"severity": "error"`, ""},
-		{"check -n batch --kubernetes 1.25", 1, "spec.podFailurePolicy", ""},
+		{"check -n batch --kubernetes 1.25", 0, "spec.podFailurePolicy", ""},
+		{"check -n batch --kubernetes 1.25 --strict", 1, "7 warnings", ""},
 		{"check --kubernetes 2.0", 2, "", "1.25 to 1.38"},
 		{"check -w", 2, "", "unknown shorthand flag"},
 		{"--version", 0, "kubectl-backoff", ""},

@@ -27,14 +27,23 @@ func estimatedDelay(h *convert.History) (time.Duration, string) {
 	if ran := runLength(exit); ran > crashLoop.ResetAfter {
 		return 0, fmt.Sprintf("a run of more than %s starts the delays over", short(crashLoop.ResetAfter))
 	}
-	if before, ok := delayBefore(h); ok {
-		delay := crashLoop.Initial
-		if before > 0 {
-			delay = min(2*before, crashLoop.Max)
-		}
+	byRun, how := delayAfterRun(exit.Run)
+	before, ok := delayBefore(h)
+	delay := afterDelay(before)
+	// Only a count that has started over makes the delay shorter than the runs say. A longer
+	// time between the runs has another cause, such as an image that was pulled.
+	if ok && (delay <= byRun || exit.Run <= 0) {
 		return delay, fmt.Sprintf("the restart before waited about %s, and the delay doubles up to %s", short(before), short(crashLoop.Max))
 	}
-	return delayAfterRun(exit.Run)
+	return byRun, how
+}
+
+// afterDelay returns the delay after the one that the latest run had waited for.
+func afterDelay(before time.Duration) time.Duration {
+	if before <= 0 {
+		return crashLoop.Initial
+	}
+	return min(2*before, crashLoop.Max)
 }
 
 // delayAfterRun estimates the delay after a run, counted from 1.
@@ -88,16 +97,13 @@ func delayBetween(finished, started time.Time) (delay time.Duration, ok bool) {
 // lasted as long as the curve remembers.
 func nextDelay(h *convert.History) time.Duration {
 	s := h.Status
+	byRun, _ := delayAfterRun(int64(s.RestartCount) + 1)
 	if exit, ok := h.Last(); ok && s.State.Running != nil {
 		if before, ok := delayBetween(exit.Finished, s.State.Running.StartedAt.Time); ok {
-			if before == 0 {
-				return crashLoop.Initial
-			}
-			return min(2*before, crashLoop.Max)
+			return min(afterDelay(before), byRun)
 		}
 	}
-	delay, _ := delayAfterRun(int64(s.RestartCount) + 1)
-	return delay
+	return byRun
 }
 
 // runLength returns how long a run lasted, or 0 if the status does not show it.

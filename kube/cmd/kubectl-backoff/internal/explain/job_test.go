@@ -84,12 +84,12 @@ func TestJobs(t *testing.T) {
 			managed := ours
 			j.Spec.ManagedBy = &managed
 			j.Annotations = map[string]string{jobcontroller.AnnotationMemory: `{"job":"other"}`, "restartkit.dev/backoff-base": "-1s", "restartkit.dev/ignored-delay": "Some"}
-		}), nil, []string{"not readable or another Job's", "annotation restartkit.dev/backoff-base", "is not Same, Own or None"}},
+		}), nil, []string{"not readable or another Job's", "the controller ignores an annotation: metadata.annotations[restartkit.dev/backoff-base]", "must be Same, Own or None"}},
 		{"another controller", jobOf(func(j *batchv1.Job) { m := "example.com/controller"; j.Spec.ManagedBy = &m }), nil, []string{"example.com/controller runs it, whose delays are not known"}},
 		{"restarts in place", jobOf(func(j *batchv1.Job) {
 			j.Spec.BackoffLimit, j.Spec.Template.Spec.RestartPolicy = &three, corev1.RestartPolicyOnFailure
 			j.Status.Active = 1
-		}), []*corev1.Pod{podIn(corev1.RestartPolicyOnFailure, 2, waiting("CrashLoopBackOff", crashLoop), ended(1, -5))},
+		}), []*corev1.Pod{podIn(corev1.RestartPolicyOnFailure, 2, waiting("CrashLoopBackOff", backOffMessage), ended(1, -5))},
 			[]string{"2 restarts in place, 1 more fails it, too", "1 pod in trouble, such as p", "next start of c between 12:00:15"}},
 		{"success policy", jobOf(func(j *batchv1.Job) {
 			j.Spec.CompletionMode, j.Spec.Completions, j.Spec.Parallelism = &indexed, &seven, &two
@@ -106,7 +106,7 @@ func TestJobs(t *testing.T) {
 			mode := batchv1.CompletionMode("Quantum")
 			j.Spec.CompletionMode = &mode
 			j.Status.Conditions = []batchv1.JobCondition{{Type: "Entangled", Status: corev1.ConditionTrue, Reason: "Why"}}
-		}), nil, []string{`the completion mode "Quantum" is unknown`, "Entangled since"}},
+		}), nil, []string{`the completion mode "Quantum" is unknown`, "Entangled True (Why)"}},
 		{"failing", jobOf(func(j *batchv1.Job) {
 			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue, Reason: "DeadlineExceeded"}}
 		}), nil, []string{"it is failing and waits for its pods to end (DeadlineExceeded)"}},

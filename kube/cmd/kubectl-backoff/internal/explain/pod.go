@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -123,6 +124,10 @@ func (v *podView) podOver() string {
 			text += "; " + v.silent
 		} else if n := v.nodes[p.Spec.NodeName]; n != nil {
 			text += "; the node reports otherwise, so its kubelet cannot end the pod's processes or take down its volumes"
+		}
+		others := slices.DeleteFunc(slices.Clone(p.Finalizers), func(f string) bool { return f == batchv1.JobTrackingFinalizer })
+		if len(others) > 0 { // that of the Job controller goes as soon as the end is known
+			text += "; the finalizers " + line(strings.Join(others, ", ")) + " keep it, too"
 		}
 		return text
 	}

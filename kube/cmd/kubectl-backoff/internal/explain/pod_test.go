@@ -37,7 +37,7 @@ func waiting(reason, message string) corev1.ContainerState {
 
 var running = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon.Now.Add(-time.Minute))}}
 
-const crashLoop = "back-off 20s restarting failed container=c pod=p_default(u)"
+const backOffMessage = "back-off 20s restarting failed container=c pod=p_default(u)"
 
 // Pods in unusual states, with a part of what is printed about each.
 func TestPods(t *testing.T) {
@@ -56,22 +56,22 @@ func TestPods(t *testing.T) {
 			p.Spec.NodeName, p.Spec.SchedulingGates = "", []corev1.PodSchedulingGate{{Name: "quota"}}
 		}), true, "it waits for the scheduling gate quota"},
 		{"succeeded", with(podIn(always, 0, running, nil), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), false, "it has succeeded"},
-		{"evicted", with(podIn(always, 0, waiting("CrashLoopBackOff", crashLoop), ended(1, -5)), func(p *corev1.Pod) {
+		{"evicted", with(podIn(always, 0, waiting("CrashLoopBackOff", backOffMessage), ended(1, -5)), func(p *corev1.Pod) {
 			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "low on memory"
 		}), true, "it has failed (Evicted): low on memory"},
 		{"being deleted", with(podIn(always, 0, running, nil), func(p *corev1.Pod) { d := at(20); p.DeletionTimestamp = &d }), false, "with grace until 12:00:20, in 20s"},
 		{"kept by finalizers", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
 			d := at(-3600)
 			p.DeletionTimestamp, p.Finalizers = &d, []string{"example.com/keep"}
-		}), true, "finalizers keep it: example.com/keep"},
+		}), true, "the finalizers example.com/keep keep it, too"},
 		{"first exit", podIn(always, 0, corev1.ContainerState{Terminated: ended(1, -1)}, nil), true, "at any moment, by 12:00:01 (within 1s)"},
-		{"later exit", podIn(always, 3, corev1.ContainerState{Terminated: ended(1, -1)}, ended(1, -90)), true, "estimated: between 12:00:19 and 12:00:30"},
+		{"later exit", podIn(always, 3, corev1.ContainerState{Terminated: ended(1, -1)}, ended(1, -90)), true, "estimated: between 12:00:39 and 12:01:01"},
 		{"failed for good", podIn(corev1.RestartPolicyNever, 0, corev1.ContainerState{Terminated: ended(1, -1)}, nil), true, "restartPolicy Never of the pod: no restart"},
 		{"succeeded beside others", podIn(corev1.RestartPolicyOnFailure, 0, corev1.ContainerState{Terminated: ended(0, -1)}, nil), false, "it succeeded and is not started again"},
-		{"overdue", podIn(always, 3, waiting("CrashLoopBackOff", crashLoop), ended(1, -120)), true, "overdue since 11:58:32 (1m28s)"},
-		{"within the range", podIn(always, 3, waiting("CrashLoopBackOff", crashLoop), ended(1, -25)), true, "at any moment, by 12:00:07 (within 7s)"},
-		{"another message", podIn(always, 3, waiting("CrashLoopBackOff", "patience"), ended(1, -25)), true, "estimated: at any moment, by 12:00:37"},
-		{"no exit", podIn(always, 3, waiting("CrashLoopBackOff", crashLoop), nil), true, "which counts from an exit that the cluster no longer has"},
+		{"overdue", podIn(always, 3, waiting("CrashLoopBackOff", backOffMessage), ended(1, -120)), true, "overdue since 11:58:32 (1m28s)"},
+		{"within the range", podIn(always, 3, waiting("CrashLoopBackOff", backOffMessage), ended(1, -25)), true, "at any moment, by 12:00:07 (within 7s)"},
+		{"another message", podIn(always, 3, waiting("CrashLoopBackOff", "patience"), ended(1, -25)), true, "estimated: between 12:00:15 and 12:00:37"},
+		{"no exit", podIn(always, 3, waiting("CrashLoopBackOff", backOffMessage), nil), true, "which counts from an exit that the cluster no longer has"},
 		{"unknown reason", podIn(always, 0, waiting("Teleporting", ""), nil), true, "the kubelet says Teleporting"},
 		{"no state", podIn(always, 0, corev1.ContainerState{}, nil), true, "it is being prepared"},
 		{"escape sequences", podIn(always, 0, waiting("Odd\x1b[31m", "a\x1b[2J\r\nb"), nil), true, "a\uFFFD[2J b"},
@@ -86,7 +86,7 @@ func TestPods(t *testing.T) {
 		{"init container", with(podIn(always, 0, waiting("PodInitializing", ""), nil), func(p *corev1.Pod) {
 			p.Status.Phase = corev1.PodPending
 			p.Spec.InitContainers = []corev1.Container{{Name: "i"}}
-			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "i", RestartCount: 1, State: waiting("CrashLoopBackOff", crashLoop), LastTerminationState: corev1.ContainerState{Terminated: ended(1, -5)}}}
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "i", RestartCount: 1, State: waiting("CrashLoopBackOff", backOffMessage), LastTerminationState: corev1.ContainerState{Terminated: ended(1, -5)}}}
 		}), true, "init container i ended with exit code 1 and waits in CrashLoopBackOff"},
 		{"an owner", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
 			yes := true
@@ -104,7 +104,7 @@ func TestPods(t *testing.T) {
 
 // Colours surround only what a person should see first, and end.
 func TestColours(t *testing.T) {
-	p := podIn(corev1.RestartPolicyAlways, 3, waiting("CrashLoopBackOff", crashLoop), ended(1, -5))
+	p := podIn(corev1.RestartPolicyAlways, 3, waiting("CrashLoopBackOff", backOffMessage), ended(1, -5))
 	var plain, coloured strings.Builder
 	x := New(Objects{}, noon).Pod(p)
 	(&Printer{W: &plain, Options: noon}).Pod(&x)
