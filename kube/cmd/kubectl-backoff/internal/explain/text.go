@@ -84,7 +84,7 @@ func (w *Printer) Pod(x *Pod) {
 	}
 	w.events(x.Events)
 	for i := range x.Containers {
-		w.container(&x.Containers[i])
+		w.container(&x.Containers[i], x.Advice)
 	}
 	w.findings(x.Findings)
 }
@@ -123,7 +123,8 @@ func first(i int, name string) string {
 
 var roles = map[convert.Role]string{convert.RoleInit: "init container", convert.RoleSidecar: "sidecar", convert.RoleMain: "container"}
 
-func (w *Printer) container(c *Container) {
+// container prints a container, and what to do about it unless the pod's advice says so.
+func (w *Printer) container(c *Container, advice string) {
 	now := w.Options.Now
 	state := line(c.State)
 	if c.Reason != "" {
@@ -143,7 +144,7 @@ func (w *Printer) container(c *Container) {
 	if c.Why != "" {
 		w.field("why", "%s", c.Why)
 	}
-	if c.Advice != "" {
+	if c.Advice != "" && c.Advice != advice {
 		w.field("to do", "%s", c.Advice)
 	}
 	if c.Message != "" {
