@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -16,10 +15,9 @@ import (
 )
 
 // The patches in testdata mend the faults that the stories of the same names show. They change
-// Kubernetes' Job controller by a few lines each. The tests below build it with them, by
-// go build -overlay, and leave the cache of modules as it is. Flags for another version of
-// Kubernetes, such as -modfile, may be in GOFLAGS. docs/kubernetes-faults.md describes the faults
-// and the patches.
+// Kubernetes' Job controller by a few lines each. TestPatches builds it with them, from a copy of
+// Kubernetes' module. Flags for another version of Kubernetes, such as -modfile, may be in
+// GOFLAGS. docs/kubernetes-faults.md describes the faults and the patches.
 
 // patches are in the order in which they apply. Some need another one to compile or to help.
 var patches = []struct{ name, needs string }{
@@ -36,27 +34,45 @@ var patches = []struct{ name, needs string }{
 // module is the root of this module.
 const module = "../.."
 
-// Under a controller with its patch, the story of a fault either takes another course or breaks
-// nothing.
-func TestPatchMendsItsFault(t *testing.T) {
+func TestPatches(t *testing.T) {
+	c := newCopy(t)
 	for _, p := range patches {
 		t.Run(p.name, func(t *testing.T) {
-			explore := patched(t, p.needs, p.name)
-			out, err := exec.Command(explore, "-story", storyOf(p.name)).CombinedOutput()
-			code := exitCode(t, err)
-			t.Logf("exit code %d: %s", code, out)
-			if code == 1 {
-				t.Error("the fault is still there")
-			}
+			c.patch(t, p.needs, p.name)
+			t.Run("mends its fault", func(t *testing.T) { c.mends(t, p.name) })
+			t.Run("passes Kubernetes' tests", c.passes)
 		})
+	}
+	t.Run("all", func(t *testing.T) {
+		c.patch(t, allPatches()...)
+		t.Run("pass Kubernetes' tests", c.passes)
+		t.Run("leave no fault", c.leavesNone)
+	})
+}
+
+// mends checks that the story of a fault either takes another course or breaks nothing.
+func (c *copied) mends(t *testing.T, name string) {
+	out, err := exec.Command(c.explore(t), "-story", storyOf(name)).CombinedOutput()
+	code := exitCode(t, err)
+	t.Logf("exit code %d: %s", code, out)
+	if code == 1 {
+		t.Error("the fault is still there")
 	}
 }
 
-// Under a controller with all patches, no history of the stories' Jobs breaks an invariant, and
-// none of the table with up to two faults. A takeover by a process with older caches is left
-// out: no patch is against it.
-func TestPatchedControllerIsClean(t *testing.T) {
-	explore := patched(t, allPatches()...)
+// passes runs Kubernetes' own tests of the Job controller.
+func (c *copied) passes(t *testing.T) {
+	out, err := c.command("test", "-count=1", "-vet=off", "k8s.io/kubernetes/pkg/controller/job").CombinedOutput()
+	if t.Logf("%s", out); err != nil {
+		t.Error(err)
+	}
+}
+
+// leavesNone checks that no history of the stories' Jobs breaks an invariant, and none of the
+// table with up to two faults. A takeover by a process with older caches is left out: no patch
+// is against it.
+func (c *copied) leavesNone(t *testing.T) {
+	explore := c.explore(t)
 	for _, p := range patches {
 		text, err := os.ReadFile(storyOf(p.name))
 		if err != nil {
@@ -80,39 +96,6 @@ func clean(t *testing.T, explore string, args ...string) {
 	t.Logf("%q:\n%s", args, out)
 }
 
-// Kubernetes' own tests of the Job controller pass with each patch, and with all of them.
-func TestPatchesPassTheTestsOfTheController(t *testing.T) {
-	mod := requirements(t)
-	test := func(name string, names ...string) {
-		t.Run(name, func(t *testing.T) {
-			out, err := goCommand("test", "-count=1", "-vet=off", "-mod=mod", "-modfile="+mod, "-overlay="+overlay(t, names...), "k8s.io/kubernetes/pkg/controller/job").CombinedOutput()
-			if t.Logf("%s", out); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	for _, p := range patches {
-		test(p.name, p.needs, p.name)
-	}
-	test("all", allPatches()...)
-}
-
-// requirements returns a copy of this module's go.mod, to which the go command adds what only
-// the tests of Kubernetes require.
-func requirements(t *testing.T) string {
-	t.Helper()
-	file := filepath.Join(module, "go.mod")
-	if flag := regexp.MustCompile(`-modfile=(\S+)`).FindStringSubmatch(goPrints(t, "env", "GOFLAGS")); flag != nil {
-		if file = flag[1]; !filepath.IsAbs(file) {
-			file = filepath.Join(module, file)
-		}
-	}
-	copied := filepath.Join(t.TempDir(), "kubernetes.mod")
-	copyFile(t, copied, file)
-	copyFile(t, strings.TrimSuffix(copied, ".mod")+".sum", strings.TrimSuffix(file, ".mod")+".sum")
-	return copied
-}
-
 func storyOf(name string) string { return filepath.Join("testdata", name+".story") }
 
 func allPatches() (names []string) {
@@ -122,56 +105,67 @@ func allPatches() (names []string) {
 	return names
 }
 
-// patched builds this program with a patched Kubernetes and returns its path.
-func patched(t *testing.T, names ...string) string {
+// copied is a copy of Kubernetes' module.
+type copied struct {
+	dir string
+	mod string // a copy of this module's go.mod that names dir
+}
+
+func newCopy(t *testing.T) *copied {
+	t.Helper()
+	file := filepath.Join(module, "go.mod")
+	if flag := regexp.MustCompile(`-modfile=(\S+)`).FindStringSubmatch(goPrints(t, "env", "GOFLAGS")); flag != nil {
+		if file = flag[1]; !filepath.IsAbs(file) {
+			file = filepath.Join(module, file)
+		}
+	}
+	source := goPrints(t, "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes")
+	c := &copied{dir: filepath.Join(t.TempDir(), filepath.Base(source)), mod: filepath.Join(t.TempDir(), "kubernetes.mod")}
+	if err := os.CopyFS(c.dir, os.DirFS(source)); err != nil {
+		t.Fatal(err)
+	}
+	copyFile(t, c.mod, file)
+	copyFile(t, strings.TrimSuffix(c.mod, ".mod")+".sum", strings.TrimSuffix(file, ".mod")+".sum")
+	goPrints(t, "mod", "edit", "-replace=k8s.io/kubernetes="+c.dir, c.mod)
+	return c
+}
+
+// patch applies patches until the end of the test. An empty name stands for none.
+func (c *copied) patch(t *testing.T, names ...string) {
+	t.Helper()
+	apply := func(name string, flags ...string) {
+		patch, err := filepath.Abs(filepath.Join("testdata", name+".patch"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		git := exec.Command("git", append(append([]string{"apply"}, flags...), patch)...)
+		git.Dir = c.dir
+		if out, err := git.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, out)
+		}
+	}
+	for _, name := range names {
+		if name != "" {
+			apply(name)
+			t.Cleanup(func() { apply(name, "-R") })
+		}
+	}
+}
+
+// explore builds this program with the copy and returns its path.
+func (c *copied) explore(t *testing.T) string {
 	t.Helper()
 	explore := filepath.Join(t.TempDir(), "explore")
-	if out, err := goCommand("build", "-overlay", overlay(t, names...), "-o", explore, "./explore/kubernetes").CombinedOutput(); err != nil {
+	if out, err := c.command("build", "-o", explore, "./explore/kubernetes").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return explore
 }
 
-// overlay patches copies of Kubernetes' files and returns the file that puts them in the place
-// of the files in the cache of modules. An empty name stands for no patch.
-func overlay(t *testing.T, names ...string) string {
-	t.Helper()
-	dir, source := t.TempDir(), goPrints(t, "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes")
-	replace := struct{ Replace map[string]string }{map[string]string{}}
-	for _, name := range names {
-		if name == "" {
-			continue
-		}
-		patch, err := filepath.Abs(filepath.Join("testdata", name+".patch"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(patch)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range regexp.MustCompile(`(?m)^--- a/(.+)$`).FindAllSubmatch(text, -1) {
-			original, copied := filepath.Join(source, string(m[1])), filepath.Join(dir, string(m[1]))
-			if replace.Replace[original] == "" {
-				copyFile(t, copied, original)
-				replace.Replace[original] = copied
-			}
-		}
-		apply := exec.Command("git", "apply", patch)
-		apply.Dir = dir
-		if out, err := apply.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", name, err, out)
-		}
-	}
-	text, err := json.Marshal(replace)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
+// command returns a go command that builds with the copy. Kubernetes' tests may require more
+// modules.
+func (c *copied) command(command string, args ...string) *exec.Cmd {
+	return goCommand(append([]string{command, "-trimpath", "-mod=mod", "-modfile=" + c.mod}, args...)...)
 }
 
 // copyFile copies a file, which becomes writable, and makes the folders of the copy.
