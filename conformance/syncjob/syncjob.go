@@ -15,10 +15,13 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
+	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
@@ -34,8 +37,12 @@ type Controller struct {
 	Jobs, Pods cache.Indexer // its informers' caches
 	// After holds the delays after which the last pass wanted another one.
 	After []time.Duration
+	// Wrote reports whether the last pass wrote the Job's status, as far as it knows. The
+	// informer has to show the status before the next pass.
+	Wrote bool
 
-	own *job.Controller
+	own   *job.Controller
+	write func(context.Context, *batchv1.Job) (*batchv1.Job, error)
 }
 
 var logger = klog.Logger{} // discards
@@ -49,7 +56,7 @@ func New(now time.Time) (*Controller, error) {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	pods, jobs := factory.Core().V1().Pods(), factory.Batch().V1().Jobs()
 	c := new(Controller)
-	if c.own, err = newControllerWithClock(klog.NewContext(context.Background(), logger), client, clocktesting.NewFakeClock(now), pods, jobs, nil, nil); err != nil {
+	if c.own, err = newControllerWithClock(klog.NewContext(context.Background(), logger), answering{client, c}, clocktesting.NewFakeClock(now), pods, jobs, nil, nil); err != nil {
 		return nil, err
 	}
 	c.Jobs, c.Pods = jobs.Informer().GetIndexer(), pods.Informer().GetIndexer()
@@ -58,19 +65,20 @@ func New(now time.Time) (*Controller, error) {
 	(*queue).ShutDown()
 	*queue = requeues{*queue, c}
 	*private[record.EventRecorder](c, "recorder") = &record.FakeRecorder{}
+	*private[consistencyStore](c, "consistencyStore") = written{c}
 	return c, nil
 }
 
 // Sync makes a pass over the Job with this namespace and name.
 func (c *Controller) Sync(key string) error {
-	c.After = nil
+	c.After, c.Wrote = nil, false
 	return (*private[func(context.Context, string) error](c, "syncHandler"))(klog.NewContext(context.Background(), logger), key)
 }
 
 // Answer makes pods answer requests about pods, and write those to write a Job's status.
 func (c *Controller) Answer(pods controller.PodControlInterface, write func(context.Context, *batchv1.Job) (*batchv1.Job, error)) {
 	*private[controller.PodControlInterface](c, "podControl") = pods
-	*private[func(context.Context, *batchv1.Job) (*batchv1.Job, error)](c, "updateStatusHandler") = write
+	c.write = write
 }
 
 // Expectations returns a pointer to the numbers of creations and deletions that the
@@ -126,6 +134,58 @@ func (c *Controller) SetFinished(job types.UID, finished bool) {
 		m.Store(job, struct{}{})
 	}
 }
+
+// answering is a client whose requests about Jobs are answered by the Controller's caller.
+type answering struct {
+	clientset.Interface
+	c *Controller
+}
+
+func (a answering) BatchV1() batchclient.BatchV1Interface {
+	return answeringBatch{a.Interface.BatchV1(), a.c}
+}
+
+type answeringBatch struct {
+	batchclient.BatchV1Interface
+	c *Controller
+}
+
+func (a answeringBatch) Jobs(namespace string) batchclient.JobInterface {
+	return jobs{a.BatchV1Interface.Jobs(namespace), namespace, a.c}
+}
+
+type jobs struct {
+	batchclient.JobInterface
+	namespace string
+	c         *Controller
+}
+
+func (j jobs) UpdateStatus(ctx context.Context, job *batchv1.Job, _ metav1.UpdateOptions) (*batchv1.Job, error) {
+	return j.c.write(ctx, job)
+}
+
+// Get answers with the Job of the informer's cache. Kubernetes' controller reads a Job to
+// learn its UID and version only.
+func (j jobs) Get(_ context.Context, name string, _ metav1.GetOptions) (*batchv1.Job, error) {
+	job, known, err := j.c.Jobs.GetByKey(j.namespace + "/" + name)
+	if err != nil || !known {
+		return nil, fmt.Errorf("syncjob: no Job %s/%s: %w", j.namespace, name, err)
+	}
+	return job.(*batchv1.Job), nil
+}
+
+// written notes whether the status was written. Callers do not sync before the informer
+// has shown it.
+type written struct{ c *Controller }
+
+func (w written) WroteAt(_ types.NamespacedName, _ types.UID, resource schema.GroupResource, _ string) {
+	if resource.Resource == "jobs" {
+		w.c.Wrote = true
+	}
+}
+
+func (written) Clear(types.NamespacedName, types.UID)  {}
+func (written) EnsureReady(types.NamespacedName) error { return nil }
 
 // ordered lists the pods by name, so that equal passes do the same. The order of an
 // informer's cache is random.

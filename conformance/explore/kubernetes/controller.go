@@ -39,7 +39,7 @@ const (
 	deleting              // there
 	ended                 // there
 	untracked             // there
-	created               // by an answered request, not known yet
+	created               // by a request that was carried out, not known yet
 	patched               // or created, by an answered request that is not shown yet
 	untracks              // in the controller's set of finalizers to go
 )
@@ -50,7 +50,7 @@ const (
 	deletions
 	failures    // in a row
 	failuresAge // units
-	written     // the status, by an answered request that is not shown yet
+	written     // the status, by a request known to be carried out that is not shown yet
 	finished    // the end is written
 )
 
@@ -195,7 +195,7 @@ func (c *controller) store(m jobworld.Memory, v *jobworld.View, s *script) jobwo
 		m.Global[failures] = byte(n)
 		m.Global[failuresAge] = byte(min(v.Now.Sub(*last), longest) / jobworld.Unit)
 	}
-	if s.wrote {
+	if c.sync.Wrote {
 		m.Global[written] = 1
 	}
 	if c.sync.Finished(types.UID(v.Job.UID)) {

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
+	"net/url"
 	"slices"
 	"strconv"
 	"sync"
@@ -35,7 +37,6 @@ type script struct {
 	answers []jobworld.Answer
 	next    *jobworld.Request // without an answer
 	facts   [jobworld.Most]uint16
-	wrote   bool // the status, with an answer
 
 	creations struct{ left, batch int } // of which the next batch has so many
 	deletions int                       // of the next batch
@@ -54,7 +55,8 @@ type request struct {
 
 var (
 	errUnanswered = errors.New("there is no answer yet")
-	errFailed     = errors.New("the request failed, or its answer was lost")
+	errRefused    = errors.New("the request was refused")
+	errLost       = &url.Error{Op: "Send", URL: "https://kubernetes", Err: io.ErrUnexpectedEOF} // as http.Client says
 	errGone       = apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "pod")
 )
 
@@ -89,10 +91,17 @@ func (s *script) write(_ context.Context, job *batchv1.Job) (*batchv1.Job, error
 	case !ok:
 		return nil, errUnanswered
 	case a.Outcome != jobworld.Done:
-		return nil, errFailed
+		return nil, failure(a)
 	}
-	s.wrote = true
 	return job, nil
+}
+
+// failure returns the error of a request that was refused or whose answer was lost.
+func failure(a jobworld.Answer) error {
+	if a.Outcome == jobworld.Lost {
+		return errLost
+	}
+	return errRefused
 }
 
 // send sends a request about a pod from one of the goroutines of a batch, of which the
@@ -130,8 +139,11 @@ func (s *script) serve() {
 			return
 		}
 		if a.Outcome != jobworld.Done {
+			if r.Kind == jobworld.CreatePod && a.Outcome == jobworld.Lost {
+				s.facts[a.Pod] |= created
+			}
 			s.failed = true
-			r.answer <- errFailed
+			r.answer <- failure(a)
 			continue
 		}
 		if a.Gone {

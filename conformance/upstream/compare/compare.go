@@ -10,10 +10,10 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	upstream "k8s.io/kubernetes/pkg/controller/job"
 
@@ -46,7 +46,7 @@ type Options struct {
 	Config    *rest.Config
 	Workers   int           // 0 means 5, Kubernetes' default
 	BaseDelay time.Duration // after the first failure; the maximum is 60 times as long
-	Writes    *atomic.Int64 // incremented for each call of the controller that may write; may be nil
+	Requests  *atomic.Int64 // incremented for each request of the controller; may be nil
 }
 
 // Run runs the side's controller until ctx ends, and calls ready once its informers
@@ -58,8 +58,8 @@ func (s Side) Run(ctx context.Context, o Options, ready func()) error {
 	}
 	config := rest.CopyConfig(o.Config)
 	config.UserAgent = string(s) // the field manager of its writes
-	if o.Writes != nil {
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{next, o.Writes} })
+	if o.Requests != nil {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{next, o.Requests} })
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -97,16 +97,14 @@ func (s Side) Run(ctx context.Context, o Options, ready func()) error {
 	return nil
 }
 
-// counter counts calls that may write.
+// counter counts requests.
 type counter struct {
-	next   http.RoundTripper
-	writes *atomic.Int64
+	next     http.RoundTripper
+	requests *atomic.Int64
 }
 
 func (c counter) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method != http.MethodGet {
-		c.writes.Add(1)
-	}
+	c.requests.Add(1)
 	return c.next.RoundTrip(r)
 }
 
@@ -120,26 +118,40 @@ func Finished(job *batchv1.Job) bool {
 	return false
 }
 
-// Await waits until all Jobs of a namespace have finished.
+// Await waits until all Jobs of a namespace, at least one, have finished. It watches them, so
+// that waiting takes little of the machine.
 func Await(ctx context.Context, client kubernetes.Interface, namespace string) error {
-	for {
-		list, err := client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-		if err != nil {
-			return fmt.Errorf("compare: Await: %w", err)
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
+	jobs := factory.Batch().V1().Jobs().Informer()
+	changed := make(chan struct{}, 1)
+	notify := func() {
+		select {
+		case changed <- struct{}{}:
+		default:
 		}
-		left := 0
-		for i := range list.Items {
-			if !Finished(&list.Items[i]) {
+	}
+	if _, err := jobs.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { notify() }, UpdateFunc: func(any, any) { notify() }}); err != nil {
+		return fmt.Errorf("compare: Await: %w", err)
+	}
+	watching, cancel := context.WithCancel(ctx)
+	defer factory.Shutdown()
+	defer cancel()
+	factory.Start(watching.Done())
+	cache.WaitForCacheSync(ctx.Done(), jobs.HasSynced)
+	for {
+		list, left := jobs.GetStore().List(), 0
+		for _, job := range list {
+			if !Finished(job.(*batchv1.Job)) {
 				left++
 			}
 		}
-		if left == 0 && len(list.Items) > 0 {
+		if left == 0 && len(list) > 0 {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("compare: Await: %d Jobs of %s have not finished: %w", left, namespace, context.Cause(ctx))
-		case <-time.After(100 * time.Millisecond):
+		case <-changed:
 		}
 	}
 }

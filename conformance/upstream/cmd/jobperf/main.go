@@ -1,31 +1,20 @@
 // Jobperf measures Kubernetes' Job controller and this repository's on the same API
-// server, in turn. It measures the time until all Jobs have finished, and writing calls
-// and CPU until all pods are untracked and all Events written.
+// server, in turn, and prints what benchstat compares.
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
+	"regexp"
+	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
-	"time"
-
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
 
 	"github.com/restartkit/restart/conformance/upstream/compare"
 	"github.com/restartkit/restart/kube/testenv"
@@ -33,34 +22,67 @@ import (
 
 const usage = `usage: jobperf [flags]
 
-Runs each load with Kubernetes' Job controller and this repository's in turn, each in
-a process of its own, on an API server of its own (kube/testenv). Prints the medians
-of the time until all Jobs have finished, of the writing calls and the CPU time of the
-controller's process until no pod has the tracking finalizer and all Events are written,
-and the medians of the ratios of each round, ours to theirs.
+Runs each load with this repository's Job controller and with Kubernetes' in turn, each in
+a process of its own, on an API server of its own whose node is simulated (kube/testenv).
+Prints, in the format of go test -bench,
+
+    pods/s         pods by the time until all Jobs have finished
+    requests/pod   requests of the controller to the API server, Events and reads included
+    cpu-ns/pod     CPU time of the controller's process
+    peak-B         its largest resident set
+
+Requests and CPU time count until no pod has the tracking finalizer and all Events are
+written. To compare:
+
+    jobperf | tee jobs.txt
+    benchstat -table .name -col /impl jobs.txt
 
 flags:
 `
 
-// A load is a number of Jobs with a number of indexes each.
+// A size is a number of equal Jobs.
+type size struct{ jobs, pods int32 } // pods of each Job
+
+// A load is what a controller is measured with.
 type load struct {
-	name          string
-	jobs, indexes int32
-	failures      bool // the first attempt of every tenth index fails
+	name     string
+	sizes    []size
+	qps      float32 // limit of the controller's requests each second; 0 means none
+	failures bool    // the first attempt of every tenth index fails
+	direct   bool    // pods end with one write, without a node
 }
 
-func loads(divide int32) []load {
-	var list []load
-	for _, failures := range []bool{false, true} {
-		suffix := ""
-		if failures {
-			suffix = ", failures"
+// loads are 338 Jobs under a limit of 100 requests each second, as in the load test that
+// KEP-2879 names, with the sizes of Kubernetes' own load test; many Jobs of one pod; and
+// few large Jobs, whose pods end with one write so that the controller has the work.
+var loads = []load{
+	{name: "KEP-2879", sizes: []size{{310, 5}, {25, 30}, {3, 250}}, qps: 100},
+	{name: "small", sizes: []size{{2000, 1}}},
+	{name: "large", sizes: []size{{1, 1000}}, direct: true},
+	{name: "large-failures", sizes: []size{{1, 1000}}, direct: true, failures: true},
+	{name: "many", sizes: []size{{100, 100}}, direct: true},
+	{name: "many-failures", sizes: []size{{100, 100}}, direct: true, failures: true},
+}
+
+// divided returns the load with its numbers divided, for a try.
+func (l load) divided(by int32) load {
+	l.sizes = slices.Clone(l.sizes)
+	for i, s := range l.sizes {
+		l.sizes[i] = size{max(1, s.jobs/by), s.pods}
+		if s.jobs == 1 {
+			l.sizes[i].pods = max(1, s.pods/by)
 		}
-		list = append(list,
-			load{fmt.Sprintf("1 Job of %d%s", 1000/divide, suffix), 1, 1000 / divide, failures},
-			load{fmt.Sprintf("%d Jobs of %d%s", 100/divide, 100/divide, suffix), 100 / divide, 100 / divide, failures})
 	}
-	return list
+	return l
+}
+
+// total returns the numbers of Jobs and of their pods.
+func (l load) total() (jobs, pods int32) {
+	for _, s := range l.sizes {
+		jobs += s.jobs
+		pods += s.jobs * s.pods
+	}
+	return jobs, pods
 }
 
 func main() {
@@ -73,9 +95,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("jobperf", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	var (
-		rounds = flags.Int("rounds", 5, "rounds of each load")
-		divide = flags.Int("divide", 1, "divide the numbers of Jobs and indexes by this, for a try")
-		side   = flags.String("side", "", "be a controller until the input ends: upstream or ours; for its own use")
+		rounds   = flags.Int("rounds", 5, "rounds of each load")
+		only     = flags.String("run", "", "only the loads whose name matches this regular expression")
+		list     = flags.Bool("list", false, "list the loads")
+		divide   = flags.Int("divide", 1, "divide the numbers of Jobs by this, for a try")
+		profiles = flags.String("profiles", "", "write a CPU profile of each controller into this folder")
+		side     = flags.String("side", "", "be a controller until the input ends: upstream or ours; for its own use")
+		qps      = flags.Float64("qps", 0, "its limit of requests; for its own use")
+		profile  = flags.String("profile", "", "its CPU profile; for its own use")
 	)
 	flags.Usage = func() {
 		fmt.Fprint(stderr, usage)
@@ -86,11 +113,25 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	} else if err != nil {
 		return 2
 	}
-	var err error
-	if *side != "" {
-		err = serve(ctx, compare.Side(*side), stdout)
-	} else {
-		err = measure(ctx, *rounds, loads(int32(*divide)), stdout, stderr)
+	pattern, err := regexp.Compile(*only)
+	if err != nil || flags.NArg() > 0 || *rounds < 1 || *divide < 1 {
+		fmt.Fprintln(stderr, "jobperf: wrong arguments; see -h")
+		return 2
+	}
+	chosen := slices.DeleteFunc(slices.Clone(loads), func(l load) bool { return !pattern.MatchString(l.name) })
+	for i := range chosen {
+		chosen[i] = chosen[i].divided(int32(*divide))
+	}
+	switch {
+	case *list:
+		for _, l := range chosen {
+			jobs, pods := l.total()
+			fmt.Fprintf(stdout, "%-16s %5d Jobs, %6d pods\n", l.name, jobs, pods)
+		}
+	case *side != "":
+		err = serve(ctx, compare.Side(*side), float32(*qps), *profile, stdout)
+	default:
+		err = measure(ctx, *rounds, chosen, *profiles, stdout, stderr)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "jobperf:", err)
@@ -99,260 +140,37 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// serve runs a controller until its input ends, and prints the number of writing calls.
-func serve(ctx context.Context, side compare.Side, stdout io.Writer) error {
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
-	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		io.Copy(io.Discard, os.Stdin)
-		cancel()
-	}()
-	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
-	if err != nil {
-		return err
-	}
-	config.QPS = -1
-	var writes atomic.Int64
-	err = side.Run(ctx, compare.Options{Config: config, BaseDelay: time.Second, Writes: &writes}, func() { fmt.Fprintln(stdout, "ready") })
-	fmt.Fprintln(stdout, writes.Load())
-	return err
-}
+// names of the sides, as benchstat's columns.
+var names = map[compare.Side]string{compare.Ours: "restart", compare.Upstream: "kubernetes"}
 
-// A sample is the result of one run.
-type sample struct {
-	writes, wall, cpu float64 // wall and cpu in seconds
-}
-
-func measure(ctx context.Context, rounds int, list []load, stdout, stderr io.Writer) error {
+// measure runs the loads, and prints a line for each run.
+func measure(ctx context.Context, rounds int, chosen []load, profiles string, stdout, stderr io.Writer) error {
 	env, err := testenv.Start(ctx, testenv.Options{Log: stderr})
 	if err != nil {
 		return err
 	}
 	defer env.Stop()
-	kubelet, err := testenv.NewKubelet(testenv.KubeletOptions{Config: env.Config(), Script: outcome, Workers: 16})
+	stop, err := startNode(ctx, env)
 	if err != nil {
 		return err
 	}
-	kubeletContext, stop := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- kubelet.Run(kubeletContext) }()
-	defer func() {
-		stop()
-		<-done
-	}()
-	fmt.Fprintf(stdout, "%-32s %-9s %8s %8s %8s\n", "LOAD", "", "WRITES", "TIME", "CPU")
-	for i, l := range list {
-		samples := map[compare.Side][]sample{}
+	defer stop()
+	fmt.Fprintf(stdout, "goos: %s\ngoarch: %s\nUnit pods/s better=higher\n", runtime.GOOS, runtime.GOARCH)
+	sides := []compare.Side{compare.Ours, compare.Upstream}
+	for _, l := range chosen {
+		jobs, pods := l.total()
 		for round := range rounds {
-			for j := range compare.Sides { // the order changes from round to round
-				side := compare.Sides[(j+round)%len(compare.Sides)]
-				s, err := one(ctx, env, side, l, fmt.Sprintf("load%d-%d-%s", i, round, side))
+			slices.Reverse(sides) // so that none is always the first
+			for _, side := range sides {
+				r := runner{env: env, side: side, load: l, namespace: fmt.Sprintf("%s-%d-%s", strings.ToLower(l.name), round, side), profiles: profiles}
+				s, err := r.run(ctx)
 				if err != nil {
 					return fmt.Errorf("%s, %s: %w", l.name, side, err)
 				}
-				samples[side] = append(samples[side], s)
-				fmt.Fprintf(stderr, "%s, round %d, %s: %.0f writes, %.1f s, %.1f s CPU\n", l.name, round+1, side, s.writes, s.wall, s.cpu)
+				fmt.Fprintf(stdout, "BenchmarkJobs/load=%s/jobs=%d/pods=%d/impl=%s 1 %.1f pods/s %.3f requests/pod %.0f cpu-ns/pod %d peak-B\n",
+					l.name, jobs, pods, names[side], float64(pods)/s.wall.Seconds(), float64(s.requests)/float64(pods), float64(s.cpu)/float64(pods), s.peak)
 			}
 		}
-		for _, side := range compare.Sides {
-			m := medians(samples[side])
-			fmt.Fprintf(stdout, "%-32s %-9s %8.0f %7.1fs %7.2fs\n", l.name, side, m.writes, m.wall, m.cpu)
-		}
-		var ratios []sample
-		for i, ours := range samples[compare.Ours] {
-			theirs := samples[compare.Upstream][i]
-			ratios = append(ratios, sample{ours.writes / theirs.writes, ours.wall / theirs.wall, ours.cpu / theirs.cpu})
-		}
-		m := medians(ratios)
-		fmt.Fprintf(stdout, "%-32s %-9s %8.2f %8.2f %8.2f\n", l.name, "ratio", m.writes, m.wall, m.cpu)
 	}
 	return nil
-}
-
-func medians(list []sample) sample {
-	median := func(of func(sample) float64) float64 {
-		var values []float64
-		for _, s := range list {
-			values = append(values, of(s))
-		}
-		slices.Sort(values)
-		return values[len(values)/2]
-	}
-	return sample{
-		median(func(s sample) float64 { return s.writes }),
-		median(func(s sample) float64 { return s.wall }),
-		median(func(s sample) float64 { return s.cpu }),
-	}
-}
-
-// one runs a load with one controller.
-func one(ctx context.Context, env *testenv.Environment, side compare.Side, l load, namespace string) (sample, error) {
-	config := rest.CopyConfig(env.Config())
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return sample{}, err
-	}
-	if _, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
-		return sample{}, err
-	}
-	defer func() { // to hide them from the next run
-		background := metav1.DeletePropagationBackground
-		client.BatchV1().Jobs(namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
-		client.CoreV1().Pods(namespace).DeleteCollection(ctx, *metav1.NewDeleteOptions(0), metav1.ListOptions{})
-	}()
-	c, err := startController(ctx, env, side)
-	if err != nil {
-		return sample{}, err
-	}
-	start := time.Now()
-	err = create(c.running, client, side, l, namespace)
-	if err == nil {
-		err = compare.Await(c.running, client, namespace)
-	}
-	s := sample{wall: time.Since(start).Seconds()}
-	if err == nil {
-		err = awaitRest(c.running, client, namespace)
-	}
-	if err := errors.Join(err, c.stop()); err != nil {
-		return sample{}, err
-	}
-	s.writes, s.cpu = c.writes, (c.cmd.ProcessState.UserTime() + c.cmd.ProcessState.SystemTime()).Seconds()
-	return s, succeeded(ctx, client, l, namespace)
-}
-
-// awaitRest waits until no pod has the tracking finalizer and no more Events come. Both
-// controllers write Events last, and Kubernetes' removes many finalizers only after it
-// has written that the Job has finished.
-func awaitRest(ctx context.Context, client kubernetes.Interface, namespace string) error {
-	const quiet = 3 // lists without a new Event
-	for before, same := -1, 0; ; {
-		pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		events, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		if same++; len(events.Items) != before {
-			before, same = len(events.Items), 0
-		}
-		tracked := slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer) })
-		if !tracked && same >= quiet {
-			return nil
-		}
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// A controller is a controller in a process of its own.
-type controller struct {
-	cmd     *exec.Cmd
-	input   io.Closer
-	running context.Context // done when the process ends
-	writes  float64         // set when it has ended
-}
-
-// startController starts a controller and waits until it is ready.
-func startController(ctx context.Context, env *testenv.Environment, side compare.Side) (*controller, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	c := &controller{cmd: exec.CommandContext(ctx, self, "-side", string(side))}
-	c.cmd.Env = append(os.Environ(), "KUBECONFIG="+env.Kubeconfig())
-	c.cmd.Stderr = os.Stderr
-	if c.input, err = c.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	output, err := c.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := c.cmd.Start(); err != nil {
-		return nil, err
-	}
-	running, ended := context.WithCancelCause(ctx)
-	c.running = running
-	ready := make(chan struct{})
-	go func() {
-		lines := bufio.NewScanner(output)
-		for i := 0; lines.Scan(); i++ {
-			if i == 0 {
-				close(ready)
-			} else {
-				fmt.Sscan(lines.Text(), &c.writes)
-			}
-		}
-		ended(fmt.Errorf("the controller %s has ended", side))
-	}()
-	select {
-	case <-ready:
-		return c, nil
-	case <-running.Done():
-		return nil, errors.Join(context.Cause(running), c.cmd.Wait())
-	}
-}
-
-// stop ends the process.
-func (c *controller) stop() error {
-	c.input.Close()
-	<-c.running.Done()
-	return c.cmd.Wait()
-}
-
-// succeeded returns an error unless all indexes of a load have succeeded.
-func succeeded(ctx context.Context, client kubernetes.Interface, l load, namespace string) error {
-	jobs, err := client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, job := range jobs.Items {
-		if job.Status.Succeeded != l.indexes {
-			return fmt.Errorf("%s ended with %d of %d indexes", job.Name, job.Status.Succeeded, l.indexes)
-		}
-	}
-	return nil
-}
-
-func create(ctx context.Context, client kubernetes.Interface, side compare.Side, l load, namespace string) error {
-	indexed := batchv1.IndexedCompletion
-	for i := range l.jobs {
-		job := &batchv1.Job{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("job-%d", i)},
-			Spec: batchv1.JobSpec{
-				Completions: new(l.indexes), Parallelism: new(l.indexes), CompletionMode: &indexed,
-				BackoffLimit: new(l.indexes),
-				Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-					RestartPolicy: corev1.RestartPolicyNever,
-					Containers:    []corev1.Container{{Name: "main", Image: "example.com/main"}},
-				}},
-			},
-		}
-		if l.failures {
-			job.Spec.BackoffLimit = nil
-			job.Spec.BackoffLimitPerIndex = new(int32(2))
-		}
-		side.Claim(job)
-		if _, err := client.BatchV1().Jobs(namespace).Create(ctx, job, metav1.CreateOptions{}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// outcome fails the first attempt of every tenth index of a Job with a limit per index,
-// marked by an annotation of its pods.
-func outcome(pod *corev1.Pod) testenv.Outcome {
-	o := testenv.Outcome{Direct: true, Run: 100 * time.Millisecond}
-	index := pod.Annotations[batchv1.JobCompletionIndexAnnotation]
-	if pod.Annotations[batchv1.JobIndexFailureCountAnnotation] == "0" && strings.HasSuffix(index, "0") {
-		o.ExitCodes = []int32{1}
-	}
-	return o
 }

@@ -106,15 +106,6 @@ func (f *file) startOf(receiver, name, statement string) {
 	f.missing = append(f.missing, "function "+name)
 }
 
-// startOfMethods inserts a statement at the start of every exported method of types.
-func (f *file) startOfMethods(types []string, statement string) {
-	for _, d := range f.syntax.Decls {
-		if d, ok := d.(*ast.FuncDecl); ok && d.Name.IsExported() && slices.Contains(types, receiverOf(d)) {
-			f.insert(d.Body.Lbrace+1, "\n"+statement+"\n")
-		}
-	}
-}
-
 // receiverOf returns the type of a method's pointer receiver, or "" for a function.
 func receiverOf(d *ast.FuncDecl) string {
 	if d.Recv == nil {
@@ -124,14 +115,7 @@ func receiverOf(d *ast.FuncDecl) string {
 	if !ok {
 		return "?"
 	}
-	x := star.X
-	switch generic := x.(type) {
-	case *ast.IndexExpr:
-		x = generic.X
-	case *ast.IndexListExpr:
-		x = generic.X
-	}
-	if ident, ok := x.(*ast.Ident); ok {
+	if ident, ok := star.X.(*ast.Ident); ok {
 		return ident.Name
 	}
 	return "?"

@@ -13,7 +13,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -44,9 +43,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var (
 		baseline = flags.Bool("baseline", false, "run Kubernetes' own code, and expect no failure")
 		only     = flags.String("run", "", "run only top-level tests that match this regular expression, and expect nothing of the others")
-		reach    = flags.Bool("reach", false, "count the tests that call a Tracker, Cache, Generator or Controller of ours; runs each top-level test in a process of its own")
 		list     = flags.Bool("list", false, "list the suites")
-		beside   = flags.String("beside", "", "a shell command to repeat while the specs of the suite e2e run, with KUBECONFIG set; fails the suite if it fails")
 		keep     = flags.String("dir", "", "where to make the copy and the logs, to be kept; default: a temporary folder that is removed")
 	)
 	flags.Usage = func() {
@@ -69,23 +66,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "upstream: -run:", err)
 		return 2
 	}
-	if *baseline && *reach {
-		fmt.Fprintln(stderr, "upstream: -baseline does not run what -reach counts")
-		return 2
-	}
 	chosen, err := choose(flags.Args())
 	if err != nil {
 		fmt.Fprintln(stderr, "upstream:", err)
 		return 2
 	}
-	chosen, leftOut := runnable(chosen, *reach, testenv.CheckNode)
+	chosen, leftOut := runnable(chosen, testenv.CheckNode)
 	for _, line := range leftOut {
 		fmt.Fprintln(stderr, "upstream:", line)
 	}
 	if len(leftOut) > 0 && flags.NArg() > 0 {
 		return 2
 	}
-	ok, err := judge(ctx, chosen, options{baseline: *baseline, reach: *reach, only: pattern, dir: *keep, beside: *beside, stdout: stdout, stderr: stderr})
+	ok, err := judge(ctx, chosen, options{baseline: *baseline, only: pattern, dir: *keep, stdout: stdout, stderr: stderr})
 	if err != nil {
 		fmt.Fprintln(stderr, "upstream:", err)
 		return 1
@@ -98,10 +91,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 type options struct {
 	baseline       bool
-	reach          bool
 	only           *regexp.Regexp
 	dir            string
-	beside         string // command to repeat while specs run
 	stdout, stderr io.Writer
 }
 
@@ -128,7 +119,7 @@ func judge(ctx context.Context, chosen []suite, o options) (bool, error) {
 	}
 	var t *tree
 	good := true
-	fmt.Fprintf(o.stdout, "%-16s %6s %6s %6s %6s %6s  %s\n", "SUITE", "TESTS", "REACH", "PASS", "FAIL", "SKIP", "TIME")
+	fmt.Fprintf(o.stdout, "%-16s %6s %6s %6s %6s  %s\n", "SUITE", "TESTS", "PASS", "FAIL", "SKIP", "TIME")
 	for _, s := range chosen {
 		start := time.Now()
 		if swapped := s.swapped(o.baseline); t == nil || t.swapped != swapped {
@@ -136,20 +127,12 @@ func judge(ctx context.Context, chosen []suite, o options) (bool, error) {
 				return false, err
 			}
 		}
-		results, reached, err := t.run(ctx, s, o)
+		results, err := t.run(ctx, s, o)
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", s.name, err)
 		}
-		reach := "-"
-		if o.reach {
-			n, err := t.countReached(s, results, reached)
-			if err != nil {
-				return false, err
-			}
-			reach = strconv.Itoa(n)
-		}
 		pass, fail, skip := results.count()
-		fmt.Fprintf(o.stdout, "%-16s %6d %6s %6d %6d %6d  %v\n", s.name, pass+fail+skip, reach, pass, fail, skip, time.Since(start).Round(time.Second))
+		fmt.Fprintf(o.stdout, "%-16s %6d %6d %6d %6d  %v\n", s.name, pass+fail+skip, pass, fail, skip, time.Since(start).Round(time.Second))
 		lines := expected.compare(s.name, results, o.only)
 		if s.specs != nil {
 			names, err := readSpecNames(s.specs.names)

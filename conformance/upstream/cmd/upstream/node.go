@@ -81,12 +81,8 @@ func (b specBinary) record(ctx context.Context, env *testenv.Environment, names 
 	}
 	defer log.Close()
 	start := time.Now()
-	command, err := startCommand(ctx, o, filepath.Join(b.dir, b.name+"-beside.log"), env.Kubeconfig())
-	if err != nil {
-		return err
-	}
 	specs, failed, err := b.test(ctx, log, env.Kubeconfig(), names)
-	if err := errors.Join(err, command.stop()); err != nil {
+	if err != nil {
 		return err
 	}
 	fmt.Fprintf(o.stderr, "%s: %d specs took %v on the node\n", b.name, len(names), time.Since(start).Round(time.Second))

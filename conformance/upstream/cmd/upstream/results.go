@@ -28,21 +28,19 @@ var (
 )
 
 // run runs the tests of a suite and writes their output to a log in the tree's folder.
-// With o.reach it also returns the tests that reached our code.
-func (t *tree) run(ctx context.Context, s suite, o options) (all results, reached map[string]bool, err error) {
+func (t *tree) run(ctx context.Context, s suite, o options) (results, error) {
 	if s.specs != nil {
-		all, err := t.runOnNode(ctx, s, o)
-		return all, nil, err
+		return t.runOnNode(ctx, s, o)
 	}
 	b, err := t.prepare(ctx, s, o)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	names, err := b.list(ctx, o.only)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	all, reached = results{}, map[string]bool{}
+	all := results{}
 	if !o.baseline {
 		for _, name := range s.allLeftOut() {
 			if o.only.MatchString(name) {
@@ -52,36 +50,30 @@ func (t *tree) run(ctx context.Context, s suite, o options) (all results, reache
 	}
 	log, err := os.Create(filepath.Join(t.dir, s.name+".log"))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer log.Close()
-	if len(names) > 0 && !s.apart {
+	if !s.apart {
+		if len(names) == 0 {
+			return all, nil
+		}
 		output, failed, err := b.test(ctx, log, names)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		all.read(output, names, failed)
-	}
-	if !s.apart && !o.reach {
-		return all, nil, nil
-	}
-	var flags []string
-	if o.reach { // each apart, because a leftover goroutine may reach our code during the next test
-		flags = append(flags, "-test.parallel=1")
+		return all, nil
 	}
 	for i := range names {
 		start := time.Now()
-		output, failed, err := b.test(ctx, log, names[i:i+1], flags...)
+		output, failed, err := b.test(ctx, log, names[i:i+1])
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		if s.apart {
-			all.read(output, names[i:i+1], failed)
-		}
-		readReached(reached, output)
+		all.read(output, names[i:i+1], failed)
 		fmt.Fprintf(o.stderr, "%s %d of %d: %s %s, %v\n", s.name, i+1, len(names), names[i], all[names[i]], time.Since(start).Round(time.Second))
 	}
-	return all, reached, nil
+	return all, nil
 }
 
 // A testBinary is the compiled tests of a suite, with the environment to run them.
@@ -95,7 +87,7 @@ type testBinary struct {
 // prepare compiles the tests of a suite.
 func (t *tree) prepare(ctx context.Context, s suite, o options) (b testBinary, err error) {
 	b.dir = filepath.Join(t.dir, s.pkg)
-	if b.path, err = t.build(ctx, s, o.reach); err != nil {
+	if b.path, err = t.build(ctx, s); err != nil {
 		return b, err
 	}
 	if !o.baseline {
@@ -128,8 +120,8 @@ func (b testBinary) list(ctx context.Context, only *regexp.Regexp) (names []stri
 }
 
 // test runs top-level tests in one process and copies their output to log.
-func (b testBinary) test(ctx context.Context, log io.Writer, names []string, flags ...string) (output []byte, failed bool, err error) {
-	output, err = b.run(ctx, append(flags, "-test.v", "-test.timeout=30m", "-test.run=^("+strings.Join(names, "|")+")$")...)
+func (b testBinary) test(ctx context.Context, log io.Writer, names []string) (output []byte, failed bool, err error) {
+	output, err = b.run(ctx, "-test.v", "-test.timeout=30m", "-test.run=^("+strings.Join(names, "|")+")$")
 	log.Write(output)
 	if ctx.Err() != nil {
 		return nil, false, context.Cause(ctx)

@@ -231,26 +231,23 @@ func TestNamesOfSpecsAreRead(t *testing.T) {
 	}
 }
 
-// On a machine that cannot run a node, and with -reach, the suites on a node are named
-// and left out.
+// On a machine that cannot run a node, the suites on a node are named and left out.
 func TestSuitesThatCannotRunAreLeftOut(t *testing.T) {
 	chosen := []suite{{name: "rest"}, {name: "e2e", specs: &specSet{}}}
 	for _, test := range []struct {
-		reach   bool
 		machine error
 		can     int
 		line    string
 	}{
-		{false, nil, 2, ""},
-		{false, errors.New("a node needs root"), 1, "e2e is left out: a node needs root"},
-		{true, nil, 1, "e2e is left out: -reach cannot count in another program"},
+		{nil, 2, ""},
+		{errors.New("a node needs root"), 1, "e2e is left out: a node needs root"},
 	} {
-		can, leftOut := runnable(chosen, test.reach, func() error { return test.machine })
+		can, leftOut := runnable(chosen, func() error { return test.machine })
 		if line := strings.Join(leftOut, "\n"); len(can) != test.can || can[0].name != "rest" || line != test.line {
 			t.Errorf("%+v: %d suites can run, left out: %q", test, len(can), line)
 		}
 	}
-	runnable(chosen[:1], false, func() error { t.Error("the machine is checked without need"); return nil })
+	runnable(chosen[:1], func() error { t.Error("the machine is checked without need"); return nil })
 }
 
 // Ginkgo's command is run with the binary and its arguments, and its report is read. If

@@ -44,13 +44,11 @@ func (s suite) swapped(baseline bool) bool {
 
 // runnable returns the suites that can run, and a line for each of the others. check
 // returns an error if this machine cannot run a node. It is called at most once.
-func runnable(chosen []suite, reach bool, check func() error) (can []suite, leftOut []string) {
+func runnable(chosen []suite, check func() error) (can []suite, leftOut []string) {
 	check = sync.OnceValue(check)
 	for _, s := range chosen {
 		if s.specs == nil {
 			can = append(can, s)
-		} else if reach {
-			leftOut = append(leftOut, s.name+" is left out: -reach cannot count in another program")
 		} else if err := check(); err != nil {
 			leftOut = append(leftOut, s.name+" is left out: "+err.Error())
 		} else {

@@ -128,22 +128,14 @@ func (t *tree) modFile(pkg string) (string, error) {
 
 // build compiles the tests of a suite with the flags of kube/testenv's kube-apiserver,
 // so that common packages are compiled only once. It omits vet, which takes a quarter
-// of an hour for Kubernetes. With reach our code reports its calls.
-func (t *tree) build(ctx context.Context, s suite, reach bool) (binary string, err error) {
+// of an hour for Kubernetes.
+func (t *tree) build(ctx context.Context, s suite) (binary string, err error) {
 	mod, err := t.modFile(s.pkg)
 	if err != nil {
 		return "", err
 	}
 	binary = filepath.Join(t.dir, s.name+".test")
-	args := []string{"test", "-c", "-vet=off", "-trimpath", "-mod=mod", "-modfile=" + mod, "-o", binary}
-	if reach {
-		overlay, err := t.reachOverlay()
-		if err != nil {
-			return "", err
-		}
-		args = append(args, "-overlay="+overlay)
-	}
-	return binary, compile(ctx, append(args, s.pkg)...)
+	return binary, compile(ctx, "test", "-c", "-vet=off", "-trimpath", "-mod=mod", "-modfile="+mod, "-o", binary, s.pkg)
 }
 
 // compile runs the go command.

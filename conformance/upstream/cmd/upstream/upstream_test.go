@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -103,83 +102,6 @@ func TestProcessThatFailsBehindItsTestsIsAFailure(t *testing.T) {
 		if _, fail, _ := r.count(); fail != 1 {
 			t.Errorf("%v, a process that fails: %v", names, r)
 		}
-	}
-}
-
-// What a subtest calls counts for it alone, what its parent calls before it for all
-// subtests, and what comes after the end of the test for none.
-func TestReachIsOfTheTestThatRuns(t *testing.T) {
-	const mark = reachMark + "\n"
-	reached := map[string]bool{}
-	readReached(reached, []byte(mark+`=== RUN   TestA
-=== RUN   TestA/one
-`+mark+`=== RUN   TestA/two
-=== RUN   TestA/two/deep
---- PASS: TestA (0.00s)
-    --- PASS: TestA/one (0.00s)
-    --- PASS: TestA/two (0.00s)
-        --- PASS: TestA/two/deep (0.00s)
-`+mark+`=== RUN   TestB
-=== RUN   TestB/one
-a line that does not end`+mark+`=== RUN   TestB/two
-=== PAUSE TestB/two
-=== CONT  TestB/two
---- PASS: TestB (0.00s)
-=== RUN   TestC
-=== RUN   TestC/later
-=== PAUSE TestC/later
-`+mark+`=== CONT  TestC/later
---- PASS: TestC (0.00s)
-=== RUN   TestD
-=== RUN   TestD/later
-=== PAUSE TestD/later
-=== NAME  TestD
-=== CONT  TestD/later
-`+mark+`--- PASS: TestD (0.00s)
-`))
-	var got []string
-	for _, test := range []string{"TestA/one", "TestA/two/deep", "TestB/one", "TestB/two", "TestC/later", "TestD", "TestD/later"} {
-		if reaches(reached, test) {
-			got = append(got, test)
-		}
-	}
-	if d := cmp.Diff([]string{"TestA/one", "TestB/one", "TestC/later", "TestD/later"}, got); d != "" {
-		t.Error(d)
-	}
-}
-
-// Every type that -reach speaks of has methods that it marks, and they still compile
-// as Go text.
-func TestReachIsMarked(t *testing.T) {
-	t.Chdir("../..") // as the program runs
-	tree := &tree{dir: t.TempDir()}
-	path, err := tree.reachOverlay()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var overlay struct{ Replace map[string]string }
-	if err := json.Unmarshal(text, &overlay); err != nil {
-		t.Fatal(err)
-	}
-	marked := map[string]int{}
-	for path, replacement := range overlay.Replace {
-		text, err := os.ReadFile(replacement)
-		if err != nil {
-			t.Fatal(err)
-		}
-		marked[filepath.Base(path)] = strings.Count(string(text), "print(")
-	}
-	for _, file := range []string{"tracker.go", "statuscache.go", "generator.go", "jobcontroller.go"} {
-		if marked[file] == 0 {
-			t.Errorf("nothing in %s is marked", file)
-		}
-	}
-	if n := marked["policy.go"]; n != 0 {
-		t.Errorf("%d functions in policy.go are marked", n)
 	}
 }
 
