@@ -224,8 +224,8 @@ func (j *jobView) failureAdvice(x *Job) string {
 	if len(x.Failures) > 0 {
 		return fmt.Sprintf("see the log of the pod: kubectl logs -n %s %s --all-containers", line(j.object.Namespace), line(x.Failures[0].Pod))
 	}
-	if !j.restartsInPlace() {
-		return "its failed pods are gone, and their logs with them; a log collector may have them"
+	if j.restartsInPlace() {
+		return "the pod was deleted, and its logs with it (restartPolicy OnFailure): look in a log collector, and for an hour in kubectl events -n " + line(j.object.Namespace)
 	}
-	return ""
+	return "its failed pods are gone, and their logs with them; a log collector may have them"
 }
