@@ -65,7 +65,9 @@ func New(now time.Time) (*Controller, error) {
 	(*queue).ShutDown()
 	*queue = requeues{*queue, c}
 	*private[record.EventRecorder](c, "recorder") = &record.FakeRecorder{}
-	*private[consistencyStore](c, "consistencyStore") = written{c}
+	// Its type moved between packages in 1.38, so it is not named here.
+	store := field(c, "consistencyStore")
+	reflect.NewAt(store.Type(), unsafe.Pointer(store.UnsafeAddr())).Elem().Set(reflect.ValueOf(written{c}))
 	return c, nil
 }
 
@@ -205,11 +207,15 @@ type requeues struct {
 
 func (q requeues) AddAfter(_ string, d time.Duration) { q.c.After = append(q.c.After, d) }
 
+func field(c *Controller, name string) reflect.Value {
+	return reflect.ValueOf(c.own).Elem().FieldByName(name)
+}
+
 // private returns a private field of the controller.
 func private[T any](c *Controller, name string) *T {
-	field := reflect.ValueOf(c.own).Elem().FieldByName(name)
-	if want := reflect.TypeFor[T](); field.Type() != want && field.Type().Size() != want.Size() {
-		panic(fmt.Sprintf("the field %s is a %v", name, field.Type()))
+	f := field(c, name)
+	if want := reflect.TypeFor[T](); f.Type() != want && f.Type().Size() != want.Size() {
+		panic(fmt.Sprintf("the field %s is a %v", name, f.Type()))
 	}
-	return (*T)(unsafe.Pointer(field.UnsafeAddr()))
+	return (*T)(unsafe.Pointer(f.UnsafeAddr()))
 }

@@ -40,7 +40,7 @@ func (t *tree) buildSpecs(ctx context.Context, s suite) (b specBinary, err error
 		return b, err
 	}
 	b.specSet, b.name, b.dir = *s.specs, s.name, t.dir
-	if b.path, err = t.build(ctx, s, false); err != nil {
+	if b.path, err = t.build(ctx, s); err != nil {
 		return b, err
 	}
 	mod, err := t.modFile(s.pkg)
