@@ -118,8 +118,14 @@ var strategies = map[schema.GroupKind]rest.RESTCreateStrategy{
 	{Group: "apps", Kind: "DaemonSet"}:   daemonset.Strategy,
 }
 
-// theirErrors returns why the API server refuses to create the object.
-func theirErrors(text []byte) []string {
+// theirErrors returns why the API server refuses to create the object. A panic, which a
+// server recovers from, refuses it, too.
+func theirErrors(text []byte) (all []string) {
+	defer func() {
+		if r := recover(); r != nil {
+			all = []string{fmt.Sprint("panic: ", r)}
+		}
+	}()
 	object, kind, err := strict.Decode(text, nil, nil)
 	if err != nil {
 		return []string{"cannot decode: " + err.Error()}
@@ -149,7 +155,6 @@ func theirErrors(text []byte) []string {
 	if !errors.As(err, &status) || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {
 		return []string{err.Error()}
 	}
-	var all []string
 	for _, cause := range status.Status().Details.Causes {
 		all = append(all, cause.Field+": "+cause.Message)
 	}
