@@ -107,6 +107,7 @@ type fate struct {
 	code    int32 // of a container that exited
 	removed bool
 	hasty   bool // removed at once: the runtime may tell the exit without its code
+	missed  bool // it exited while the runtime was down, which may then report 255
 }
 
 // lifeOrder is the order in which a container's events come, each once at most.
@@ -153,6 +154,8 @@ func (r *recorder) check(t checker, done map[string]fate) {
 			}
 			switch {
 			case l.exit == nil && f.hasty:
+				unknown++
+			case l.exit != nil && l.exit.Code == 255 && f.missed:
 				unknown++
 			case l.exit == nil:
 				t.Errorf("%s: reported no exit code, it was %d", id, f.code)
