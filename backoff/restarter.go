@@ -287,8 +287,9 @@ func (r *Restarter[K]) Healthy(key K, p ExitPolicy) bool {
 
 // Forgive starts the counts and limits of key over and, unless it runs, lets it start at
 // once, or at its turn under Rate, even after a give-up or a stop. It is for a person or a
-// program that knows the trouble is over; RestartNow only ends a wait, and its failures
-// still count. Forgive is a no-op if key is unknown.
+// program that knows the trouble is over, or that starts everything anew when it boots;
+// RestartNow only ends a wait, and its failures still count. Forgive is a no-op if key is
+// unknown.
 func (r *Restarter[K]) Forgive(key K) {
 	now := r.options.Clock.Now()
 	r.change(key, false, func(x *entry) bool {

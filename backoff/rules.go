@@ -63,8 +63,13 @@ type CodeRange struct{ First, Last int32 }
 // all of them hold. Only Action and ExitCodes exist in core/v1.
 //
 // A rule with a Delay counts its own failures in a row, namely the exits it decided
-// since the last run longer than Delay's ResetAfter. Counts belong to the rule's Name,
-// or its index if unnamed, so name the rules of a policy that can change.
+// since the last run longer than Delay's ResetAfter. They are also failures of the policy,
+// and lengthen its next delay, unless they are Uncounted. Counts belong to the rule's
+// Name, or its index if unnamed, so name the rules of a policy that can change.
+//
+// A rule without a Delay waits as the policy does. To restart at once and count the
+// failure, use a Delay with as many FreeFailures as Policy allows; to restart at once
+// without counting it, use Uncounted.
 type Rule struct {
 	Name   string `json:"name,omitempty"`   // unique DNS label, shown in the Decision and its Reason
 	Action Action `json:"action,omitempty"` // Restart, RestartAllContainers or GiveUp
@@ -87,8 +92,8 @@ type Rule struct {
 	// curve and failures.
 	Delay *Policy `json:"delay,omitempty"`
 	// Limit is the number of the rule's restarts allowed within Window before the
-	// action becomes GiveUp; 0 means no limit. These restarts do not count toward the
-	// policy's Limit.
+	// action becomes GiveUp; 0 means no limit. Restarts by a rule with a Limit do not
+	// count toward the policy's Limit, and those by a rule without one do.
 	Limit int `json:"limit,omitempty"`
 	// Window is the period of Limit; 0 means since the counts last started over. To set
 	// it to 0, or no longer to 0, starts the count of the limit over.
@@ -113,7 +118,9 @@ type ExitPolicy struct {
 	// Delay is the curve of exits that no rule with a Delay decides; nil means
 	// CrashLoop.
 	Delay *Policy `json:"delay,omitempty"`
-	// Limit is the number of restarts within Window before GiveUp; 0 means no limit.
+	// Limit is the number of restarts within Window before GiveUp; 0 means no limit. The
+	// give-up stays when the Window has passed, and in a saved state: see GiveUpFor and
+	// Forgive.
 	Limit int `json:"limit,omitempty"`
 	// Window is the period of Limit; 0 means since the counts last started over, as they do
 	// after a run longer than ResetAfter. With Forever, every restart counts until the limit

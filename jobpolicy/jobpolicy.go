@@ -120,7 +120,7 @@ func orDefault[T comparable](v, def T) T {
 
 // Plan returns the next step for a Job. Equal inputs give equal plans. If the Engine,
 // the Input or the Job's status is invalid, the error wraps field.Errors. Plan does not
-// check the Job's spec; call its Default and Validate before. The plan is empty for a
+// check the Job's spec; call Spec.Default and Spec.Validate before. The plan is empty for a
 // finished Job, and has only a note for a Job with another controller or an unknown
 // completion mode.
 //

@@ -23,6 +23,9 @@
 // [backoff.RetryAfter], the restart waits at least so long, but not longer than Max of the
 // curve.
 //
+// A Supervisor stores nothing: the counts start over with the program. To keep them in a
+// file, use a [backoff.Restarter] and package statefile.
+//
 // Supervisors nest. A function that makes a Supervisor, fills it and returns the result
 // of its Run can itself be supervised, and makes a new one whenever it is restarted.
 //

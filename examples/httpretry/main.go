@@ -1,4 +1,5 @@
-// Command httpretry repeats a request to a busy server, no sooner than the server asks.
+// Command httpretry repeats a request to a busy server when the server asks it to, but after
+// a minute at most.
 //
 // It prints:
 //

@@ -23,9 +23,13 @@ import (
 
 var policy = backoff.ExitPolicy{
 	RestartPolicy: backoff.RestartPolicyOnFailure,
-	Delay:         &backoff.Policy{Initial: 100 * time.Millisecond, Max: time.Minute},
-	Limit:         2, // restarts within the window
-	Window:        time.Hour,
+	Rules: []backoff.Rule{{ // exit code 3: a wrong configuration, which no restart mends
+		ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{3}},
+		Action:    backoff.ActionGiveUp,
+	}},
+	Delay:  &backoff.Policy{Initial: 100 * time.Millisecond, Max: time.Minute},
+	Limit:  2, // restarts within the window; the next failure gives up, until Forgive
+	Window: time.Hour,
 }
 
 func work() (code int32) { return 1 } // always fails
@@ -44,11 +48,10 @@ func keepAlive(ctx context.Context, path string) error {
 	if _, err := statefile.Load(path, restarter); err != nil {
 		return err
 	}
-	restarter.Lost("importer") // a run that a crash of this program ended
 	for {
 		err := restarter.Wait(ctx, "importer") // nil means: start it now
 		if errors.Is(err, backoff.ErrNoStart) {
-			fmt.Println(err) // it succeeded, or was given up
+			fmt.Println(err) // it succeeded, or was given up; Forgive lets it start again
 			return nil
 		}
 		if err != nil {

@@ -213,6 +213,8 @@ func TestCalls(t *testing.T) {
 		{"explain node/x", 2, "", "is not a type that can be explained"},
 		{"explain deplyoment/x", 2, "", "did you mean deployment?"},
 		{"explain pod/x -A", 2, "", "exclude each other"},
+		{"--filename=", 2, "", "the name of a file is empty"},
+		{"next --filename=", 2, "", "the name of a file is empty"},
 		{"explain pod/x -l a=b", 2, "", "exclude each other"},
 		{"explain pod/x y", 2, "", "has no type, as in pod/y"},
 		{"next extra", 2, "", "takes no names"},

@@ -78,6 +78,7 @@ type program struct {
 	selector, fieldSelector string
 	allNamespaces           bool
 	files                   []string
+	fileFlags               []*pflag.Flag // -f of each verb
 	recursive               bool
 	output                  string
 	at                      string
@@ -130,7 +131,7 @@ const examples = `  kubectl backoff                        what waits or is in t
   kubectl backoff pods -l app=web -A     all pods with a label
   kubectl backoff next -A -w             the next starts in the cluster, live
   kubectl backoff check -A               likely mistakes in restart rules and Jobs
-  kubectl get pods,jobs,events -o yaml | kubectl backoff -f -`
+  kubectl get pods,jobs,events,nodes -o yaml | kubectl backoff -f -`
 
 const exitCodes = `
 Exit codes: 0 done, 1 an object does not exist or check found something, 2 used wrongly,
@@ -194,6 +195,7 @@ func (p *program) addFlags(c *cobra.Command) {
 	f.BoolVarP(&p.allNamespaces, "all-namespaces", "A", false, "all namespaces")
 	f.StringVarP(&p.selector, "selector", "l", "", "only objects with these `labels`, such as app=web")
 	f.StringSliceVarP(&p.files, "filename", "f", nil, "`files` or folders to read instead of a cluster, or - for standard input")
+	p.fileFlags = append(p.fileFlags, f.Lookup("filename"))
 	f.BoolVarP(&p.recursive, "recursive", "R", false, "read the folders in the folders of -f, too")
 	f.StringVarP(&p.output, "output", "o", "", "`form` of the output: json, yaml or name instead of text")
 	must(c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml", "name"}, cobra.ShellCompDirectiveNoFileComp)))
@@ -216,6 +218,8 @@ func (p *program) validate() error {
 		return usagef("-A and -n exclude each other")
 	case p.syncFrequency <= 0:
 		return usagef("--sync-frequency %v: must be positive", p.syncFrequency)
+	case len(p.files) == 0 && slices.ContainsFunc(p.fileFlags, func(f *pflag.Flag) bool { return f.Changed }):
+		return usagef("-f: the name of a file is empty") // as of an unset variable of a shell
 	case p.at != "" && len(p.files) == 0:
 		return usagef("--at is about the files of -f")
 	case p.fieldSelector != "" && len(p.files) > 0:

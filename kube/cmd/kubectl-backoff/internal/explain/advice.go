@@ -88,13 +88,13 @@ func (v *podView) exitAdvice(c *Container, h *convert.History, events []*corev1.
 	container := containerNamed(v.p, c.Name)
 	switch {
 	case last.Reason == "OOMKilled":
-		limit := "it has no memory limit of its own, so the pod's or the node's memory was used up"
 		if container != nil {
 			if q, ok := container.Resources.Limits[corev1.ResourceMemory]; ok {
-				limit = "its memory limit is " + q.String()
+				return "its memory limit is " + q.String() + ": raise resources.limits.memory, or make it use less"
 			}
 		}
-		return limit + ": raise resources.limits.memory, or make it use less"
+		return "it has no memory limit of its own, so the pod's or the node's memory was used up: see kubectl describe node " +
+			line(v.p.Spec.NodeName) + " and the pod's own limit; request what it needs, or make it use less"
 	case last.Reason == "StartError" || last.Reason == "ContainerCannotRun" || last.Code == 128 && last.Started.IsZero():
 		return startAdvice(last.Message)
 	case last.Reason == "ContainerStatusUnknown":
@@ -102,7 +102,7 @@ func (v *podView) exitAdvice(c *Container, h *convert.History, events []*corev1.
 	case last.Reason == "RestartingAllContainers":
 		return restartAllAdvice
 	case last.Code == 0 && c.Decision != nil && c.Decision.Action == "Restart":
-		return "a container of this restartPolicy has to go on running: keep its program in the foreground, or run what ends in a Job; its log: " + v.logs(c)
+		return "see why it ended: " + v.logs(c) + "; restartPolicy Always is for programs that go on running in the foreground, and a Job for what ends"
 	case last.Code == 127:
 		return "a shell did not find a command (127): correct command or args, or the image; its log: " + v.logs(c)
 	case last.Code == 126:

@@ -127,11 +127,12 @@ func exitsOf(h *convert.History) []Exit {
 	return all
 }
 
-// lastWords returns the termination message of the latest exit that has one.
+// lastWords returns the last line of the termination message of the latest exit that has
+// one.
 func (c *Container) lastWords() string {
 	for _, e := range slices.Backward(c.Exits) {
 		if e.Message != "" {
-			return line(e.Message)
+			return lastLine(e.Message)
 		}
 	}
 	return ""

@@ -58,7 +58,7 @@ func (j *jobView) summarize(x *Job) {
 	case len(blockers) > 0:
 		x.Summary, x.Trouble = j.blockedText(blockers), overdue(blockers[0], j.Now)
 		if x.Trouble && blockers[0].Spec.NodeName != "" {
-			x.Advice = nodeAdvice(blockers[0])
+			x.Advice = j.nodeAdvice(blockers[0])
 		}
 	case x.Start != nil && len(j.plan.Create) == 0:
 		x.Summary, x.Trouble = "its next pod starts "+x.Start.soon(j.Now)+", after a delay because of a failure", true
@@ -87,7 +87,7 @@ func (j *jobView) summarize(x *Job) {
 func (f *Failure) text() string {
 	text := line(f.Pod) + ": " + f.Exit
 	if f.Message != "" {
-		text += ", with the last words " + quoted(line(f.Message))
+		text += ", with the last words " + quoted(lastLine(f.Message))
 	}
 	return text
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -101,7 +102,19 @@ func (x *Explainer) nodeSilence(n *corev1.Node) string {
 	return ""
 }
 
-// nodeAdvice says what to do about a node that does not report.
-func nodeAdvice(p *corev1.Pod) string {
-	return fmt.Sprintf("bring node %s back; if it is off for good, delete it (kubectl delete node %[1]s), and its pods are removed within about a minute", line(p.Spec.NodeName))
+// nodeAdvice says what to do about a pod whose end is overdue, or whose node does not
+// report. It names the deletion of a node only if something shows that the node is silent.
+func (x *Explainer) nodeAdvice(p *corev1.Pod) string {
+	name := line(p.Spec.NodeName)
+	if x.silence(p) == "" {
+		if x.nodes[p.Spec.NodeName] == nil {
+			return fmt.Sprintf("see whether node %s reports (kubectl get node %[1]s); if it does, see its kubelet's log", name)
+		}
+		return fmt.Sprintf("node %s itself reports: see its kubelet's log, and kubectl describe pod -n %s %s", name, line(p.Namespace), line(p.Name))
+	}
+	then := "and its pods are removed within about a minute"
+	if slices.ContainsFunc(p.Finalizers, func(f string) bool { return f != batchv1.JobTrackingFinalizer }) {
+		then = "and its pods end once their finalizers are removed"
+	}
+	return fmt.Sprintf("bring node %s back; only if the machine is off for good, delete it (kubectl delete node %[1]s), %s", name, then)
 }

@@ -236,7 +236,7 @@ func (v *podView) summarize(x *Pod) {
 		x.Advice = v.schedulingAdvice()
 	case v.silent != "":
 		x.Summary, x.Trouble = v.silent+conditionText(p.Status.Reason, p.Status.Message)+"; what follows is what it reported last", true
-		x.Advice = nodeAdvice(p)
+		x.Advice = v.nodeAdvice(p)
 	case p.Status.Reason != "" && p.Status.Phase != corev1.PodRunning:
 		x.Summary, x.Trouble = "it does not run"+conditionText(p.Status.Reason, p.Status.Message), true
 	case v.restartingAll():
@@ -290,8 +290,8 @@ func (v *podView) summarizeOver(x *Pod) {
 		x.Summary += "; a failed pod is not started again" + v.replacement(x)
 	default:
 		x.Trouble = overdue(p, v.Now)
-		if x.Trouble && p.Spec.NodeName != "" && (v.silent != "" || v.nodes[p.Spec.NodeName] == nil) {
-			x.Advice = nodeAdvice(p)
+		if x.Trouble && p.Spec.NodeName != "" {
+			x.Advice = v.nodeAdvice(p)
 		}
 		if c := condition(p, corev1.DisruptionTarget); c != nil && c.Status == corev1.ConditionTrue {
 			x.Summary += "; it is disrupted" + conditionText(c.Reason, c.Message)

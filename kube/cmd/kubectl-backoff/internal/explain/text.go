@@ -161,7 +161,7 @@ func (w *Printer) container(c *Container, advice string) {
 	}
 	for i := len(c.Exits) - 1; i >= 0; i-- {
 		w.field(first(len(c.Exits)-1-i, "last exit"), "%s", w.exit(c.Exits[i]))
-		if words := line(c.Exits[i].Message); words != "" {
+		if words := ending(c.Exits[i].Message); words != "" {
 			w.field("", "its last words: %s", words)
 		}
 	}
@@ -340,7 +340,7 @@ func (w *Printer) failures(all []Failure, unseen int64) {
 			at = " at " + ago(f.At, w.Options.Now)
 		}
 		w.printf("  %s%s%s: %s\n", line(f.Pod), index, at, f.Exit)
-		if words := line(f.Message); words != "" {
+		if words := ending(f.Message); words != "" {
 			w.printf("    its last words: %s\n", words)
 		}
 		switch {

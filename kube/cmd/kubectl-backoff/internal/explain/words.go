@@ -39,6 +39,21 @@ func line(s string) string {
 	return b.String()
 }
 
+// ending returns the end of a text such as the last lines of a log, as one printable line.
+func ending(s string) string {
+	runes := []rune(strings.TrimSpace(s))
+	if len(runes) <= mostText {
+		return line(s)
+	}
+	return "…" + line(string(runes[len(runes)-mostText:]))
+}
+
+// lastLine returns the last line of a text that is not blank, as a printable one.
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return ending(s[strings.LastIndexByte(s, '\n')+1:])
+}
+
 // Line is line for other packages.
 func Line(s string) string { return line(s) }
 

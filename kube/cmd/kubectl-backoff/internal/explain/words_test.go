@@ -21,3 +21,19 @@ func TestTextsAreOneLine(t *testing.T) {
 		}
 	}
 }
+
+// The message of a container may be the end of its log, whose last lines say most.
+func TestEndings(t *testing.T) {
+	log := strings.Repeat("watching\n", 100) + "F0709 leaderelection lost\n\n"
+	if got := lastLine(log); got != "F0709 leaderelection lost" {
+		t.Errorf("last line: %q", got)
+	}
+	if got := ending(log); !strings.HasPrefix(got, "…") || !strings.HasSuffix(got, " watching F0709 leaderelection lost") || utf8.RuneCountInString(got) > mostText+1 {
+		t.Errorf("ending: %q", got)
+	}
+	for _, text := range []string{"", "\n", "one line"} {
+		if lastLine(text) != line(text) || ending(text) != line(text) {
+			t.Errorf("%q: %q, %q", text, lastLine(text), ending(text))
+		}
+	}
+}
