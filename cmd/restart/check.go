@@ -86,7 +86,7 @@ func runCheck(c *cobra.Command, flags checkFlags, files []string) error {
 	return nil
 }
 
-// fileReport is what there is to say about a file.
+// fileReport has the findings about a file.
 type fileReport struct {
 	Name     string          `json:"file"`
 	Findings []check.Finding `json:"findings,omitempty"` // about the file itself
@@ -96,7 +96,7 @@ type fileReport struct {
 	others, noObjects, templated, encrypted int
 }
 
-// objectReport is what there is to say about an object.
+// objectReport has the findings about an object.
 type objectReport struct {
 	APIVersion string           `json:"apiVersion,omitempty"`
 	Kind       string           `json:"kind"`
@@ -207,7 +207,7 @@ func reportOf(file *check.File, options check.Options) *fileReport {
 	return report
 }
 
-// checkTotal counts what was judged and what was not.
+// checkTotal counts the objects judged and those passed over.
 type checkTotal struct {
 	Files     int `json:"files"`
 	Objects   int `json:"objects"`

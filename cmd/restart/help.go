@@ -31,7 +31,7 @@ func group(flags *pflag.FlagSet, title string, names ...string) {
 	}
 }
 
-// help prints what a verb does, how it is called, examples, its flags by group, and the
+// help prints the purpose of a verb, how it is called, examples, its flags by group, and the
 // exit codes, in this order for every verb.
 func help(c *cobra.Command, _ []string) {
 	w := c.OutOrStdout()

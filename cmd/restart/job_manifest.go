@@ -237,7 +237,7 @@ func wordsOf(command string) (words []string, err error) {
 	return words, nil
 }
 
-// judge returns what is wrong with the Job, and keeps what else there is to say.
+// judge returns the mistakes of the Job, and keeps all other findings.
 func (m *manifest) judge(level string) (wrong []check.Finding) {
 	o := m.object
 	for _, finding := range o.Judge(check.Options{}).Findings {

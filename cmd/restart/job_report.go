@@ -23,7 +23,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// jobReport prints what happens, each event on a line, and records it. On a terminal it
+// jobReport prints the events, each on a line, and records it. On a terminal it
 // prints only unusual events, above a progress bar. It is a jobrun.Observer.
 type jobReport struct {
 	screen   *screen.Screen
@@ -47,7 +47,7 @@ func newJobReport(stderr io.Writer, explain bool) *jobReport {
 	}
 }
 
-// begin says what is known before the run.
+// begin prints the facts known before the run.
 func (r *jobReport) begin(run *jobrun.Run, notes []string) {
 	job := run.Job()
 	r.counted, r.failed = int(job.Status.Failed), int(job.Status.Failed)

@@ -142,7 +142,7 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// usageError is for what only the verb itself can find wrong about its flags and arguments.
+// usageError is a mistake in flags or arguments that only the verb itself can find.
 func usageError(format string, args ...any) error {
 	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
 }

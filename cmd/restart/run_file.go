@@ -143,7 +143,7 @@ func (f *curveFields) policy() *backoff.Policy {
 	}
 }
 
-// readFile adds what a file says to the settings. The error lists all mistakes with their
+// readFile adds the content of a file to the settings. The error lists all mistakes with their
 // lines.
 func (s *runSettings) readFile(name string, stdin io.Reader) error {
 	shown := human.Escape(name)

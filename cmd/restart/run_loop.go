@@ -288,7 +288,7 @@ func (k *keeper) start(t *task) {
 	go func() { k.ended <- ending{t, p.Wait()} }()
 }
 
-// handle decides what follows the end of a run. An end that this program has caused is no exit.
+// handle decides on the next step after the end of a run. An end that this program has caused is no exit.
 func (k *keeper) handle(e ending) {
 	t := e.task
 	t.process, t.stopping, t.exit = nil, false, e.exit

@@ -16,7 +16,7 @@ import (
 	"github.com/restartkit/restart/statefile"
 )
 
-// runState is what a state file holds.
+// runState is the content of a state file.
 type runState struct {
 	Commands map[string]commandState    `json:"commands"`
 	Restarts *backoff.Restarter[string] `json:"restarts"`
@@ -45,7 +45,7 @@ func openRunStore(path string) (*runStore, error) {
 
 func (s *runStore) close() { s.lock.Release() }
 
-// save writes the state if it has changed, and then tells what has happened: who reads that
+// save writes the state if it has changed, and then reports the events: who reads that
 // an exit is counted finds it counted. It warns when saving begins to fail.
 func (k *keeper) save() {
 	if k.store != nil {
@@ -84,7 +84,7 @@ func (s *runStore) save(st *runState) error {
 	return err
 }
 
-// resume goes on with the state of an earlier run, and returns what there is to say about it.
+// resume goes on with the state of an earlier run, and returns notes about it.
 // No command of that run runs any more, so their starts are allowed again.
 func (k *keeper) resume() (notes []string, err error) {
 	st := runState{Restarts: k.restarter}

@@ -22,7 +22,7 @@ type row struct {
 	exit        string    // last one
 }
 
-// outcome is what a state means to somebody who looks at the table.
+// outcome is the meaning of a state for a reader of the table.
 type outcome struct {
 	rank   int    // lowest first
 	word   string // in the last line
@@ -43,16 +43,16 @@ func (r row) outcome() outcome {
 	return outcome{2, strings.ToLower(r.state), ""} // Pending, Completed, Stopped
 }
 
-// say adds what happens to a task to what is to be told.
+// say adds an event of a task to the pending lines.
 func (k *keeper) say(t *task, text string) {
 	text = time.Now().Format("2006-01-02T15:04:05 ") + t.name + ": " + human.Escape(text)
 	k.messages = append(k.messages, message{text: text})
 }
 
-// advise adds a note to what is to be told.
+// advise adds a note to the pending lines.
 func (k *keeper) advise(text string) { k.messages = append(k.messages, message{text, true}) }
 
-// tell prints what is to be told. The table shows enough of what happens, unless the user
+// tell prints the pending lines. The table shows enough of the events, unless the user
 // wants explanations.
 func (k *keeper) tell() {
 	for _, m := range k.messages {
@@ -71,7 +71,7 @@ func (k *keeper) note(format string, args ...any) {
 	k.screen.Note("restart run: " + human.Escape(fmt.Sprintf(format, args...)))
 }
 
-// prefix returns what stands before the output of a command.
+// prefix returns the text before each output line of a command.
 func (k *keeper) prefix(name string) string {
 	width := 0
 	for _, t := range k.tasks {

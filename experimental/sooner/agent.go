@@ -311,7 +311,7 @@ func (a *agent) failed(what string, err error, about ...any) {
 	a.log.Error(what+" failed", append(about, "err", err)...)
 }
 
-// tell creates an Event for what is wrong with each annotation, and tries again later if
+// tell creates an Event for the mistakes in each annotation, and tries again later if
 // that fails.
 func (a *agent) tell(ctx context.Context, pods map[string]*pod) {
 	known := make(map[string]bool)

@@ -51,7 +51,7 @@ func (c *checker) say(err error, format string, args ...any) {
 	fmt.Fprintf(c.out, "%-8s%s%s\n", word, strings.TrimSuffix(fmt.Sprintf(format, args...), ": "), more)
 }
 
-// unknown prints what could not be found out.
+// unknown prints a fact that could not be found out.
 func (c *checker) unknown(format string, args ...any) {
 	fmt.Fprintf(c.out, "%-8s%s\n", "unknown", fmt.Sprintf(format, args...))
 }

@@ -149,7 +149,7 @@ func (c *cluster) list() map[string]*pod {
 }
 
 // poke changes an annotation of a pod, so the kubelet looks at it. The subresource status
-// allows that, and no change of what the pod runs.
+// allows that, and no change of the programs that the pod runs.
 func (c *cluster) poke(ctx context.Context, p *pod, now time.Time) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid":         p.UID, // of no other pod of this name

@@ -25,7 +25,7 @@ const (
 	partNode    = "node"
 )
 
-// health is what the probes tell. It is safe for concurrent use.
+// health is the state that the probes report. It is safe for concurrent use.
 type health struct {
 	clock clock.PassiveClock
 
@@ -45,7 +45,7 @@ func (h *health) turn() {
 	h.turned = h.clock.Now()
 }
 
-// set says what is wrong with a part, or that nothing is.
+// set records an error of a part, or that it works.
 func (h *health) set(part string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

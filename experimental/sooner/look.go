@@ -23,7 +23,7 @@ const (
 	shownEvery = 10 * time.Second
 )
 
-// look is what the agent knows in a turn.
+// look holds the facts that the agent has in a turn.
 type look struct {
 	pods   map[string]*pod        // by UID
 	static map[string]*corev1.Pod // by namespace and name

@@ -135,7 +135,7 @@ func parseOptions(args []string, stdout io.Writer, env func(string) string) (*op
 	return &o, err
 }
 
-// complete checks the flags and sets what follows from them.
+// complete checks the flags and sets the values that follow from them.
 func (o *options) complete(host string, env func(string) string) error {
 	o.node = cmp.Or(o.node, env("NODE_NAME"), host)
 	if o.endpoint == "" {

@@ -35,7 +35,7 @@ type pod struct {
 	note note
 }
 
-// note is what an Event says about a pod's annotation of rules, or zero.
+// note is the text of an Event about a pod's annotation of rules, or zero.
 type note struct{ reason, text string }
 
 // The reasons of Events.

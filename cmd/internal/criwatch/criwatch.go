@@ -41,7 +41,7 @@ var (
 // Watch connects to the runtime and prints until ctx ends. Standard output gets events,
 // exits and counters, and log gets the troubles with the runtime.
 //
-// Without a state, Watch begins with what there is. With one, it continues where the
+// Without a state, Watch begins with the present containers. With one, it continues where the
 // last Watch with this state ended, however that ended, and prints every event and every
 // exit once:
 //
@@ -49,7 +49,7 @@ var (
 //     printed afterwards. If the program is killed in between, the next one finds the
 //     lines in the state.
 //   - If the output is a regular file that is appended to, the next program looks at its
-//     size, and prints what is missing of these lines. So each line is in the file once.
+//     size, and prints the missing ones of these lines. So each line is in the file once.
 //   - Of any other output, such as a pipe or a terminal, nobody can tell whether it got
 //     them. They are printed again, and a warning in the log says so. After a kill, the
 //     lines of one event may therefore appear twice, and none is missing.

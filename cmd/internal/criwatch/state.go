@@ -7,7 +7,7 @@ import (
 	"github.com/restartkit/restart/statefile"
 )
 
-// state is what the file of Options.State holds.
+// state is the content of the file of Options.State.
 type state struct {
 	Endpoint string `json:"endpoint"`
 

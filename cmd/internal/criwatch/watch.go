@@ -91,7 +91,7 @@ func (w *watch) run(ctx context.Context) error {
 	return w.printStats(true)
 }
 
-// resume prints what the last watch has left unprinted, and what has happened since.
+// resume prints the lines that the last watch has left unprinted, and all changes since.
 func (w *watch) resume(ctx context.Context) error {
 	missing, told := w.resumed.missing(w.opts)
 	if !told {

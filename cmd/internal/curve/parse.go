@@ -16,7 +16,7 @@ import (
 	"github.com/restartkit/restart/internal/spelling"
 )
 
-// Bounds of what users enter. They limit the restarts that are counted one by one, and
+// Bounds of the input. They limit the restarts that are counted one by one, and
 // keep sums of times within a Duration.
 const (
 	ShortestDelay = time.Millisecond

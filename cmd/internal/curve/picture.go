@@ -103,7 +103,7 @@ func (p Picture) title(d *picture.Picture, log bool) (top float64) {
 	return margin + 2*titleSize
 }
 
-// axes draws the grid, the axes and what stands beside them.
+// axes draws the grid, the axes and their labels.
 func (p Picture) axes(d *picture.Picture, top float64, counts []float64, x, y func(float64) float64) {
 	left, right, bottom := x(0), x(p.End.Seconds()), y(0)
 	grid, axis := picture.Style{Stroke: picture.Grid, Width: 1}, picture.Style{Stroke: picture.Faint, Width: 1}

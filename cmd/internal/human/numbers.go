@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Round rounds a time that was measured or computed to what people care about, which is
+// Round rounds a time that was measured or computed to the digits that people care about, which is
 // about three digits.
 func Round(d time.Duration) time.Duration {
 	for _, step := range []struct{ below, to time.Duration }{

@@ -25,7 +25,7 @@ import (
 	"github.com/restartkit/restart/kube/convert"
 )
 
-// Options say what to run, and how.
+// Options select the Job to run, and the way of running it.
 type Options struct {
 	// Job is valid, has a name, and Check finds nothing wrong with it.
 	Job *batchv1.Job
@@ -81,7 +81,7 @@ type Run struct {
 	suspended   []*Pod // ended by the interruption
 }
 
-// host is what the pods share.
+// host holds the resources that the pods share.
 type host struct {
 	observer Observer
 	template *corev1.PodSpec

@@ -44,7 +44,7 @@ type podRun struct {
 	deadline bool // the pod has reached its activeDeadlineSeconds
 }
 
-// snapshot is what is known about a pod at one moment. It does not change.
+// snapshot holds the known facts about a pod at one moment. It does not change.
 type snapshot struct {
 	status batch.PodStatus
 	states map[string]*backoff.State // of containers that have ended

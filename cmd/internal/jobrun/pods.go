@@ -48,7 +48,7 @@ func (r *Run) create(n jobpolicy.Creation, now time.Time) *Pod {
 	return p
 }
 
-// add adds a pod to the Job, with what an earlier run has saved about it, if any.
+// add adds a pod to the Job, with the state that an earlier run has saved, if any.
 func (r *Run) add(p *Pod, saved *savedPod) {
 	p.Spec = r.job.Spec.Template.Spec
 	p.run = newPodRun(&r.host, p, saved)

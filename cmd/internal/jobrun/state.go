@@ -22,15 +22,15 @@ import (
 	"github.com/restartkit/restart/statefile"
 )
 
-// What a file of a state says about itself.
+// The header of a state file.
 const (
 	stateProgram = "restart job"
 	stateVersion = 1
 )
 
-// state is what the file of Options.State holds: all input of the decisions, and the
+// state is the content of the file of Options.State: all input of the decisions, and the
 // attempts in progress. It is saved before anything follows from it, so whenever a run is
-// killed, the next one finds all that had any effect. What was running then is dead, and
+// killed, the next one finds all that had any effect. The processes of that time are dead, and
 // runs again, uncounted.
 type state struct {
 	Program string `json:"program"`
@@ -178,7 +178,7 @@ func (r *Run) takeOver(generated string) error {
 // otherwise is how to begin anew.
 const otherwise = "; name another file to run it from its beginning"
 
-// differences returns what makes the Job another one than that of an earlier run: its name,
+// differences returns the parts in which the Job differs from that of an earlier run: its name,
 // its template, or a change that an API server would reject.
 func (r *Run) differences(old *state) (errs field.Errors) {
 	if r.job.Name != old.Name || r.job.Namespace != old.Namespace {

@@ -18,7 +18,7 @@ import (
 // engine decides as Kubernetes does.
 var engine jobpolicy.Engine
 
-// Bounds of the manifest and of what is shown of it.
+// Bounds of the manifest and of its rendering.
 const (
 	largestManifest = 256 << 10 // bytes
 	mostRemarks     = 200
@@ -50,7 +50,7 @@ type checkAnswer struct {
 	Spec       string   `json:"spec,omitempty"` // with defaults, as YAML
 }
 
-// object is an object of the manifest, and what there is to say about it.
+// object is an object of the manifest, and the findings about it.
 type object struct {
 	Title   string   `json:"title"`
 	Remarks []Remark `json:"remarks,omitempty"`
@@ -64,7 +64,7 @@ type Remark struct {
 	Text string `json:"text"`
 }
 
-// checked answers what restart check says.
+// checked answers with the findings of restart check.
 func checked(_ context.Context, q checkQuestion) checkAnswer {
 	a := checkAnswer{}
 	if len(q.Manifest) > largestManifest {

@@ -202,7 +202,7 @@ func (l *lines) safe() string {
 	return human.Line(text, l.colours)
 }
 
-// null opens the null device for what a command reads or writes.
+// null opens the null device as an input or output of a command.
 func null() (*os.File, error) { return os.OpenFile(os.DevNull, os.O_RDWR, 0) }
 
 // files are those that a command starts with.
@@ -211,7 +211,7 @@ type files struct {
 	own                   []io.Closer // to close once it was started
 }
 
-// open opens what the command reads and writes.
+// open opens the inputs and outputs of the command.
 func (p *Process) open() (f files, err error) {
 	c := &p.command
 	defer func() {

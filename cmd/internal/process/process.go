@@ -34,7 +34,7 @@ type Command struct {
 
 	Stdin          *os.File // nil means no input
 	Stdout, Stderr *os.File // nil means Output
-	// Output receives what is written to standard output and standard error, line by line, in
+	// Output receives the standard output and standard error, line by line, in
 	// one goroutine. While it does not return, the command waits as soon as a pipe is full. Nil
 	// drops the output.
 	Output func(Line)
@@ -44,7 +44,7 @@ type Command struct {
 	// SameGroup leaves the command in the process group of this program, so that the keys of
 	// a terminal reach it. Signals then go to its first process, and to descendants on Linux.
 	SameGroup bool
-	// Leave leaves alone what the command leaves behind when it ends by itself.
+	// Leave spares the processes that the command leaves behind when it ends by itself.
 	Leave bool
 }
 
@@ -170,7 +170,7 @@ func (r *Runner) Start(c Command) (*Process, error) {
 	return p, nil
 }
 
-// Close kills all commands and what is left of them, and waits for their end. Start fails
+// Close kills all commands and their remaining processes, and waits for their end. Start fails
 // afterwards.
 func (r *Runner) Close() {
 	r.mu.Lock()
@@ -413,7 +413,7 @@ func (p *Process) signalGroup(s syscall.Signal) {
 	}
 }
 
-// killRest kills what is left of a command whose first process has ended, and reports
+// killRest kills the remaining processes of a command whose first process has ended, and reports
 // whether there is anything.
 func (p *Process) killRest() (left bool) {
 	if !p.command.SameGroup {
