@@ -100,7 +100,7 @@ type Options struct {
 	Kubernetes string
 }
 
-// Judgement is what there is to say about an object.
+// Judgement has the findings about an object.
 type Judgement struct {
 	Findings  []Finding  // by line
 	WorstCase *WorstCase // of a Job, or of each Job of a CronJob; nil if errors hide it

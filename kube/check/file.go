@@ -19,7 +19,7 @@ const (
 	maxDocumentSize = 3 << 20
 )
 
-// File is what was read of a file.
+// File is the content of a file.
 type File struct {
 	Name string
 
@@ -36,7 +36,7 @@ type File struct {
 	NoObjects, Encrypted, Templated int
 }
 
-// ReadFile reads a file. What is wrong with it is among its Findings.
+// ReadFile reads a file. Its mistakes are among its Findings.
 func ReadFile(name string) *File {
 	file, err := os.Open(name)
 	if err != nil {
@@ -80,7 +80,7 @@ func Parse(name string, text []byte) *File {
 	return f
 }
 
-// add adds what a document holds.
+// add adds the objects of a document.
 func (f *File) add(d *document.Document) {
 	switch {
 	case d.Err != nil && isTemplate(d.Text):

@@ -15,10 +15,10 @@ import (
 	"github.com/restartkit/restart/kube/check/document"
 )
 
-// judge collects what there is to say about an object. Paths begin at the object.
+// judge collects the findings about an object. Paths begin at the object.
 type judge struct {
 	*Object
-	errs     field.Errors // what the API server refuses
+	errs     field.Errors // values that the API server refuses
 	findings []Finding    // everything else
 	version  string       // of Kubernetes
 	asked    bool         // for that version
@@ -36,7 +36,7 @@ func (j *judge) say(severity Severity, kind Kind, path, text string) {
 // isNew reports whether the object is yet to be created, as one of a file is.
 func (j *judge) isNew() bool { return j.Node != nil }
 
-// Judge returns what there is to say about the object. It is safe for concurrent use as
+// Judge returns the findings about the object. It is safe for concurrent use as
 // long as nobody modifies the object.
 func (o *Object) Judge(opts Options) Judgement {
 	j := &judge{Object: o, version: opts.Kubernetes, asked: opts.Kubernetes != ""}

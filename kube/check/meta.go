@@ -13,7 +13,7 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// What names must be made of.
+// The characters of names.
 const (
 	labelRule     = "must be at most 63 lower case letters, digits and hyphens, with a letter or digit at both ends"
 	subdomainRule = "must be lower case letters, digits, hyphens and dots, with a letter or digit at both ends and beside each dot"

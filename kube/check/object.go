@@ -27,7 +27,7 @@ type Object struct {
 	// Node is the object as the file has it; nil if it is not from a file.
 	Node *document.Node
 
-	// Mistakes are what does not fit Value's type. Value lacks such fields. Their paths
+	// Mistakes are the values that do not fit Value's type. Value lacks such fields. Their paths
 	// begin at the object, and so do the paths that Judge uses.
 	Mistakes document.Mistakes
 

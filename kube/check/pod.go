@@ -46,7 +46,7 @@ func (j *judge) template(at string, t *corev1.PodTemplateSpec) {
 	}
 }
 
-// podSpec checks what decides about the restarts of a pod's containers.
+// podSpec checks the fields that decide about the restarts of a pod's containers.
 func (j *judge) podSpec(at string, p *corev1.PodSpec) {
 	if seconds := p.TerminationGracePeriodSeconds; seconds != nil && *seconds < 0 {
 		j.say(Warning, KindGrace, at+"terminationGracePeriodSeconds", fmt.Sprintf("is %d, which counts as 1 second", *seconds))
@@ -83,7 +83,7 @@ func isSidecar(c *corev1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-// notOfInit refuses what only containers that stay may have.
+// notOfInit refuses fields that only containers that stay may have.
 func (j *judge) notOfInit(at string, c *corev1.Container) {
 	for _, part := range []struct {
 		name  string

@@ -21,7 +21,7 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// minorOf returns 30 for 1.30 or v1.30.4, and 0 for what is no version.
+// minorOf returns 30 for 1.30 or v1.30.4, and 0 for other texts.
 func minorOf(version string) int {
 	numbers := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
 	if len(numbers) < 2 {

@@ -9,7 +9,7 @@
 // delays, such as [AnnotationBaseDelay], and store its failures ([AnnotationMemory]),
 // so that delays survive a change of leader.
 //
-// # What is remembered of a Job
+// # The memory of a Job
 //
 // A pass over a Job reads the informers, plans, and writes. Writes reach the informers
 // late, answers can be lost, and another controller may have led meanwhile. So between
@@ -43,7 +43,7 @@
 //	                                                reached the list, or
 //	                                                after five minutes
 //
-// What a pass does in each state:
+// The actions of a pass in each state:
 //
 //   - settled: everything that the plan says.
 //   - expecting (client-go's term: expectations): it creates and deletes no pods, but records
@@ -61,9 +61,9 @@
 // process is only in the checkpoint.
 package jobcontroller
 
-// sync.go makes a pass over a Job. The other files are named for what they hold:
+// sync.go makes a pass over a Job. The other files are named for their content:
 //
-//   - record.go: what is remembered of a Job
+//   - record.go: the memory of a Job
 //   - checkpoint.go: the part of it that is stored with the Job
 //   - expectations.go: creations and deletions that the informer does not show yet
 //   - finalizers.go: finalizers removed, but still shown by the informer

@@ -13,7 +13,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// jobRecord is everything that a Controller remembers of a Job in addition to what the
+// jobRecord is everything that a Controller remembers of a Job in addition to the facts that the
 // informers show. The package's documentation has a diagram of its states. Only the
 // worker that holds the Job's key uses it.
 //
@@ -47,7 +47,7 @@ type jobRecord struct {
 	announced announced
 }
 
-// announced is what Events have said about a Job.
+// announced holds the Events that were created about a Job.
 type announced struct {
 	job      *batchv1.Job // newest Job whose conditions were compared; nil at first
 	mistakes string       // in the annotations

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// modules holds the go.mod and go.sum of what is built. Kubernetes' replace the modules
+// modules holds the go.mod and go.sum of the programs that are built. Kubernetes' replace the modules
 // of its staging folder with their releases.
 //
 //go:embed modules

@@ -21,7 +21,7 @@ type machine struct {
 }
 
 // ErrNoNode is in the errors of Build, BuildNode, Start and StartNode if this machine
-// lacks what a node needs.
+// lacks a prerequisite of a node.
 var ErrNoNode = errors.New("this machine cannot run a node")
 
 // CheckNode returns an ErrNoNode that lists everything this machine lacks for a node.

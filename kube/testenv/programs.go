@@ -70,12 +70,12 @@ func BuildKubectl(ctx context.Context, o Options) (path string, err error) {
 	return path, err
 }
 
-// node lists what a node runs but for the programs that need an API server.
+// node lists the programs of a node but for the programs that need an API server.
 func (p *Programs) node(k source) []wish {
 	return append(p.runtime(), wish{&p.Kubelet, k.program("kubelet", "2 min")})
 }
 
-// runtime lists what a Containerd runs.
+// runtime lists the programs of a Containerd.
 func (p *Programs) runtime() []wish {
 	c := containerdSource()
 	return []wish{

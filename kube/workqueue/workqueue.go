@@ -157,7 +157,7 @@ func newLimiter[T comparable](h history[T], o LimiterOptions) *Limiter[T] {
 // next attempt, or 0 for none until the item changes. Call it once for each outcome. A
 // nil error or an error of class Terminal forgets the item's failures. For other errors
 // the delay is at least the server's Retry-After, even beyond the policy's Max. If the
-// item's delay is still running, it is what is left of that.
+// item's delay is still running, it is the rest of that.
 //
 // In controller-runtime, return the delay as Result.RequeueAfter with a nil error.
 // Alternatively, return the error and make the Limiter the controller's RateLimiter,
@@ -201,7 +201,7 @@ func (l *Limiter[T]) delayAfter(item T, class Class) (delay time.Duration, again
 }
 
 // When returns the delay of a failure just reported to RequeueAfter. Otherwise it counts
-// a failure of class Retry, or returns what is left of the item's delay while that is
+// a failure of class Retry, or returns the rest of the item's delay while that is
 // running. The queue calls it in AddRateLimited.
 func (l *Limiter[T]) When(item T) time.Duration {
 	l.mu.Lock()

@@ -36,7 +36,7 @@ var (
 	unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 )
 
-// described are the types that read their own JSON, with what they read.
+// described are the types that read their own JSON, with the form of it.
 var described = map[reflect.Type]string{
 	reflect.TypeFor[resource.Quantity]():  "a quantity such as 500m or 2Gi",
 	reflect.TypeFor[intstr.IntOrString](): "an integer or a string",
@@ -60,7 +60,7 @@ func integer(bits int) *valueType {
 	}}
 }
 
-// wanted returns what is expected in place of v, which does not fit t.
+// wanted describes the value expected in place of v, which does not fit t.
 func (t *valueType) wanted(v any) string {
 	n, ok := v.(json.Number)
 	if ok && t.bits > 0 && (t.want == "a number" || !strings.ContainsAny(n.String(), ".eE")) { // out of range

@@ -51,10 +51,10 @@ ReplicaSets and pods of the namespace. With -f it judges manifests and needs no 
 	return c
 }
 
-// checkedKinds are judged without arguments, owners before what they own.
+// checkedKinds are judged without arguments, owners before their objects.
 const checkedKinds = "cronjobs.batch,jobs.batch,deployments.apps,statefulsets.apps,daemonsets.apps,replicasets.apps,pods"
 
-// checked is what there is to say about an object, or a file.
+// checked has the findings about an object, or a file.
 type checked struct {
 	File      string          `json:"file,omitempty"`
 	Kind      string          `json:"kind,omitempty"`

@@ -13,7 +13,7 @@ import (
 	"github.com/restartkit/restart/kube/cmd/kubectl-backoff/internal/explain"
 )
 
-// selected reads what the arguments and flags select, from files or the cluster.
+// selected reads the objects that the arguments and flags select, from files or the cluster.
 func (p *program) selected(ctx context.Context, args []string) (*selection, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (p *program) selected(ctx context.Context, args []string) (*selection, erro
 	return p.fromCluster(ctx, c, args)
 }
 
-// explain explains the objects that the arguments name, or what is in trouble.
+// explain explains the objects that the arguments name, or those in trouble.
 func (p *program) explain(c *cobra.Command, args []string) error {
 	s, err := p.selected(c.Context(), args)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 // mostFile is the largest file that is read, in bytes.
 const mostFile = 256 << 20
 
-// filed is what files hold.
+// filed is the content of files.
 type filed struct {
 	targets []metav1.Object // everything that can be explained, in the order of the files
 	events  []*corev1.Event

@@ -14,7 +14,7 @@ import (
 	"github.com/restartkit/restart/kube/cmd/kubectl-backoff/internal/explain"
 )
 
-// output is what -o json and -o yaml print.
+// output is the form of -o json and -o yaml.
 type output struct {
 	metav1.TypeMeta `json:",inline"`
 	Items           any `json:"items"`

@@ -19,7 +19,7 @@ import (
 	"github.com/restartkit/restart/kube/cmd/kubectl-backoff/internal/explain"
 )
 
-// selection is what to explain, and what is known beside it.
+// selection holds the objects to explain, and the facts beside them.
 type selection struct {
 	targets []metav1.Object // pods, Jobs and workloads, in the order in which to print them
 	named   bool            // the user has named them

@@ -132,7 +132,7 @@ func (clientGetter) ToRESTMapper() (meta.RESTMapper, error) {
 	return mapper, nil
 }
 
-// builder returns a reader of what canonical has returned.
+// builder returns a reader of the arguments that canonical has returned.
 func (p *program) builder(c *cluster, arguments []string, named bool) *resource.Builder {
 	b := resource.NewBuilder(clientGetter{p.config}).
 		WithScheme(scheme.Scheme, scheme.Scheme.PrioritizedVersionsAllGroups()...).

@@ -145,7 +145,7 @@ type screen struct {
 
 func (s *screen) begin() { s.f.WriteString(ownScreen) }
 
-// end restores what the terminal showed before.
+// end restores the earlier content of the terminal.
 func (s *screen) end() { s.f.WriteString(oldScreen) }
 
 func (s *screen) show(all []explain.Waiting, trouble string) error {
@@ -163,7 +163,7 @@ func (s *screen) show(all []explain.Waiting, trouble string) error {
 	return err
 }
 
-// page returns what fills a terminal of a size.
+// page returns the text that fills a terminal of a size.
 func (s *screen) page(all []explain.Waiting, width, height int) string {
 	now := s.p.now()
 	var text bytes.Buffer

@@ -76,7 +76,7 @@ func (v *podView) logs(c *Container) string {
 	return text
 }
 
-// exitAdvice says what to do about a container that has ended. h may be nil.
+// exitAdvice is the advice about a container that has ended. h may be nil.
 func (v *podView) exitAdvice(c *Container, h *convert.History, events []*corev1.Event) string {
 	last := c.last()
 	if last == nil {
@@ -128,7 +128,7 @@ func containerNamed(p *corev1.Pod, name string) *corev1.Container {
 	return nil
 }
 
-// startAdvice says what to do about a message of a container runtime that could not
+// startAdvice is the advice about a message of a container runtime that could not
 // start a container.
 func startAdvice(message string) string {
 	text := strings.ToLower(message)
@@ -147,7 +147,7 @@ func startAdvice(message string) string {
 	return "correct what the message says; its command, args and image decide"
 }
 
-// waitAdvice says what to do about a container that waits for another reason than the
+// waitAdvice is the advice about a container that waits for another reason than the
 // others before it.
 func (v *podView) waitAdvice(c *Container, h *convert.History, events []*corev1.Event) string {
 	text := strings.ToLower(c.Message)
@@ -180,7 +180,7 @@ func (v *podView) waitAdvice(c *Container, h *convert.History, events []*corev1.
 	return "correct what the message says"
 }
 
-// pullAdvice says what to do about an image that cannot be pulled.
+// pullAdvice is the advice about an image that cannot be pulled.
 func pullAdvice(text, image string) string {
 	has := func(parts ...string) bool {
 		for _, part := range parts {

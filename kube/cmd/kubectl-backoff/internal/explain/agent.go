@@ -15,7 +15,7 @@ import (
 // agentRules are the rules of a pod's annotation for an agent on its node.
 type agentRules struct {
 	rules *restartrules.Rules // nil if there are none, or wrong ones
-	text  string              // what there is to say about the annotation, or ""
+	text  string              // a note about the annotation, or ""
 }
 
 func readAgentRules(p *corev1.Pod) agentRules {
@@ -30,7 +30,7 @@ func readAgentRules(p *corev1.Pod) agentRules {
 	return agentRules{rules, fmt.Sprintf("the annotation %s has %s for the agent sooner; where no such agent runs, the kubelet's delays apply", restartrules.Annotation, counted(len(rules.Rules), "rule"))}
 }
 
-// askAgent says what an agent on the node would do about the last exit of a container.
+// askAgent predicts the reaction of an agent on the node to the last exit of a container.
 func (v *podView) askAgent(c *Container, h *convert.History) {
 	exit, ok := h.Last()
 	if v.agent.rules == nil || v.over != "" || !ok || c.State == "running" || c.Decision == nil || c.Decision.Action != backoff.ActionRestart {

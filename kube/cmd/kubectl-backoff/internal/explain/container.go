@@ -31,7 +31,7 @@ type Container struct {
 	Exits    []Exit       `json:"exits,omitempty"`  // those that the cluster still has, the latest last
 	Unseen   int64        `json:"unseen,omitempty"` // earlier exits, which the cluster no longer has
 	Decision *Decision    `json:"decision,omitempty"`
-	Agent    string       `json:"agent,omitempty"` // what an agent on the node would do by the pod's annotation
+	Agent    string       `json:"agent,omitempty"` // the prediction for an agent on the node, by the pod's annotation
 	Events   []Event      `json:"events,omitempty"`
 
 	short string // Why without details, for summaries
@@ -55,7 +55,7 @@ type Decision struct {
 	Rules  []string       `json:"rules,omitempty"` // why each restart rule did or did not decide
 }
 
-// NextExit says what the next exit of a container that has been restarted costs.
+// NextExit is the cost of the next exit of a container that has been restarted.
 type NextExit struct {
 	Delay     metav1.Duration `json:"delay"`     // estimated
 	StartOver time.Time       `json:"startOver"` // a run that lasts longer starts the delays over
@@ -240,7 +240,7 @@ func (v *podView) runsAgain(c *Container, events []*corev1.Event) string {
 	return text
 }
 
-// nextExit says what the next exit costs.
+// nextExit returns the cost of the next exit.
 func (v *podView) nextExit(c *Container, h *convert.History) {
 	if action, _ := h.Policy.DecideExit(backoff.Exit{Code: 1}, 1); action != backoff.ActionRestart || c.Since.IsZero() {
 		return

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Event is what the cluster says has happened to an object.
+// Event is the cluster's report of something that happened to an object.
 type Event struct {
 	Reason  string    `json:"reason"`
 	Message string    `json:"message"`
@@ -70,7 +70,7 @@ var tellsNothing = map[string]bool{
 // mostEvents is the number of events shown of a container, a pod or a Job.
 const mostEvents = 4
 
-// shownEvents returns what is worth showing of events, the latest first: the latest of
+// shownEvents returns the events worth showing, the latest first: the latest of
 // each message, up to mostEvents.
 func shownEvents(all []*corev1.Event) (shown []Event) {
 	seen := make(map[string]bool)

@@ -3,7 +3,7 @@
 // other, and its methods return values that encode as JSON. A [Printer] prints them for a
 // person. The package does no I/O otherwise, and time is an argument.
 //
-// Everything is derived from fields that the objects have. What they do not show is
+// Everything is derived from fields that the objects have. Anything else is
 // reported as unknown, or estimated and marked as an estimate.
 package explain
 

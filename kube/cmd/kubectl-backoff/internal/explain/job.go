@@ -20,7 +20,7 @@ type Job struct {
 	Kind       string      `json:"kind"` // Job
 	Namespace  string      `json:"namespace"`
 	Name       string      `json:"name"`
-	Summary    string      `json:"summary"`          // one sentence: the state, and what to wait for
+	Summary    string      `json:"summary"`          // one sentence: the state, and the end of the waiting
 	Trouble    bool        `json:"trouble"`          // the Job failed, is about to, or waits
 	Advice     string      `json:"advice,omitempty"` // what to do
 	Counts     Counts      `json:"counts"`

@@ -102,7 +102,7 @@ func (x *Explainer) nodeSilence(n *corev1.Node) string {
 	return ""
 }
 
-// nodeAdvice says what to do about a pod whose end is overdue, or whose node does not
+// nodeAdvice is the advice about a pod whose end is overdue, or whose node does not
 // report. It names the deletion of a node only if something shows that the node is silent.
 func (x *Explainer) nodeAdvice(p *corev1.Pod) string {
 	name := line(p.Spec.NodeName)

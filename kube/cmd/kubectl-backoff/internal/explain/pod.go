@@ -19,7 +19,7 @@ type Pod struct {
 	Kind       string      `json:"kind"` // Pod
 	Namespace  string      `json:"namespace"`
 	Name       string      `json:"name"`
-	Summary    string      `json:"summary"`          // one sentence: the state, and what to wait for
+	Summary    string      `json:"summary"`          // one sentence: the state, and the end of the waiting
 	Trouble    bool        `json:"trouble"`          // something keeps the pod from running, being ready or ending well
 	Advice     string      `json:"advice,omitempty"` // what to do
 	Phase      string      `json:"phase,omitempty"`
@@ -46,7 +46,7 @@ type Condition struct {
 	Since   time.Time `json:"since,omitzero"`
 }
 
-// podView is a pod with what the other objects say about it.
+// podView is a pod with the facts about it in other objects.
 type podView struct {
 	*Explainer
 	p         *corev1.Pod
@@ -55,7 +55,7 @@ type podView struct {
 	over      string // why no container is started again, or ""
 	silent    string // why the node does not tell about the pod, or ""
 	open      int    // as firstOpen returns it
-	hindrance string // what hinders the preparation of the pod, or ""
+	hindrance string // the hindrance to the preparation of the pod, or ""
 	remedy    string
 	agent     agentRules
 }
@@ -163,7 +163,7 @@ func (v *podView) conditions() (all []Condition) {
 	return all
 }
 
-// waits lists what a pod as a whole waits for.
+// waits lists the conditions that a pod as a whole waits for.
 func (v *podView) waits() (waits []string) {
 	p := v.p
 	for _, g := range p.Spec.SchedulingGates {
@@ -424,7 +424,7 @@ func (v *podView) summarizeFine(x *Pod) {
 	}
 }
 
-// schedulingAdvice says what to do about a pod without a node.
+// schedulingAdvice is the advice about a pod without a node.
 func (v *podView) schedulingAdvice() string {
 	c := condition(v.p, corev1.PodScheduled)
 	switch {

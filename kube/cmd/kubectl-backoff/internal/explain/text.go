@@ -48,7 +48,7 @@ func verdict(trouble bool) string {
 	return green
 }
 
-// head prints the first line about an object, and below it what to do.
+// head prints the first line about an object, and below it the advice.
 func (w *Printer) head(kind, namespace, name, summary string, trouble bool, advice string) {
 	w.printf("%s %s\n", w.paint(bold, kind+" "+line(namespace)+"/"+line(name)+":"), w.paint(verdict(trouble), summary))
 	if advice != "" {
@@ -123,7 +123,7 @@ func first(i int, name string) string {
 
 var roles = map[convert.Role]string{convert.RoleInit: "init container", convert.RoleSidecar: "sidecar", convert.RoleMain: "container"}
 
-// container prints a container, and what to do about it unless the pod's advice says so.
+// container prints a container, and the advice about it unless the pod's advice says so.
 func (w *Printer) container(c *Container, advice string) {
 	now := w.Options.Now
 	state := line(c.State)

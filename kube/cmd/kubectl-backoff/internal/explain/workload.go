@@ -16,7 +16,7 @@ type Workload struct {
 	Summary    string      `json:"summary"` // one sentence
 	Trouble    bool        `json:"trouble"`
 	Advice     string      `json:"advice,omitempty"`
-	Conditions []Condition `json:"conditions,omitempty"` // those that say what is wrong
+	Conditions []Condition `json:"conditions,omitempty"` // those that name a problem
 	Pods       []Pod       `json:"pods"`                 // those in trouble first
 	Jobs       []Job       `json:"jobs,omitempty"`       // of a CronJob
 	Events     []Event     `json:"events,omitempty"`
