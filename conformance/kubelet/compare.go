@@ -11,7 +11,7 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// Run is an attempt of a container that has ended. Its times are the runtime's.
+// Run is an ended attempt of a container. Its times are the runtime's.
 type Run struct{ Started, Finished time.Time }
 
 // History holds the runs of one container in order, without a gap.

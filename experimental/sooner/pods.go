@@ -23,7 +23,7 @@ const (
 	annotationMirror = corev1.MirrorPodAnnotationKey
 )
 
-// tooLong stands for each annotation of rules that is too long to be read, so that many of
+// tooLong stands for each annotation of rules too long to be read, so that many of
 // them take no memory.
 var tooLong = strings.Repeat(" ", restartrules.MaxBytes+1)
 

@@ -76,7 +76,7 @@ func (c *controller) stop() error {
 	return c.cmd.Wait()
 }
 
-// cpu returns the CPU time of the process that has ended.
+// cpu returns the CPU time of the ended process.
 func (c *controller) cpu() time.Duration {
 	return c.cmd.ProcessState.UserTime() + c.cmd.ProcessState.SystemTime()
 }

@@ -76,7 +76,7 @@ func (r *runner) remove(ctx context.Context) {
 	r.client.CoreV1().Pods(r.namespace).DeleteCollection(ctx, *metav1.NewDeleteOptions(0), metav1.ListOptions{})
 }
 
-// create creates the Jobs of the load in an order that is the same in each run, the larger
+// create creates the Jobs of the load in the same order in each run, the larger
 // ones among the smaller ones.
 func (r *runner) create(ctx context.Context) error {
 	var jobs []*batchv1.Job

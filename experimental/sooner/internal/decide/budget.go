@@ -24,8 +24,8 @@ type Limits struct {
 // budget hands out the removals that Limits allow. Each limit is a token bucket, and a
 // removal takes a token of the node and one of its namespace.
 //
-// If several containers are due, the namespace goes first that was served longest ago, and
-// in it the pod that was served longest ago. So however many restarts a namespace or a pod
+// If several containers are due, the namespace served longest ago goes first, and
+// in it the pod served longest ago. So however many restarts a namespace or a pod
 // asks for, another one waits for one turn of each at most.
 type budget struct {
 	limits     Limits
@@ -104,7 +104,7 @@ func untilToken(l *rate.Limiter, at time.Time) time.Duration {
 	return time.Duration(math.Ceil(missing / float64(l.Limit()) * float64(time.Second)))
 }
 
-// forget drops the memory of pods that are gone, and of namespaces without pods whose bucket is
+// forget drops the memory of removed pods, and of namespaces without pods whose bucket is
 // full, so that no one gets a full bucket by deleting its pods.
 func (b *budget) forget(pods []Pod, elapsed time.Duration) {
 	uids, namespaces := make(map[string]bool), make(map[string]bool)

@@ -86,7 +86,7 @@ type Observation struct {
 	Pods      []Pod
 	Sandboxes []Sandbox
 	Records   []Record
-	// Listed holds the UIDs of the pods that were listed, or is nil if all were. The
+	// Listed holds the UIDs of the listed pods, or is nil if all were listed. The
 	// step decides only about them.
 	Listed map[string]bool
 	End    bool // end all waits, with all pods listed

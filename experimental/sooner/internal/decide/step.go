@@ -93,7 +93,7 @@ type step struct {
 	candidates []candidate
 }
 
-// Meet notes the value of the annotation restart-now of pods that are new. Only a later
+// Meet notes the value of the annotation restart-now of new pods. Only a later
 // change ends a wait. Step does the same for its pods.
 func (s *State) Meet(pod, now string) {
 	if _, known := s.now[pod]; !known {
@@ -255,7 +255,7 @@ func (s *step) pod(p *Pod) {
 	}
 }
 
-// grant plans the removal of the records that are due, as far as the budget allows.
+// grant plans the removal of the due records, as far as the budget allows.
 func (s *step) grant() {
 	for len(s.candidates) > 0 {
 		i := s.budget.next(s.candidates)
@@ -309,7 +309,7 @@ func (s *step) sandbox(pod string) (id string, ready bool) {
 }
 
 // awaits reports whether a container without a record has lost it by a removal. An
-// agent that was started anew knows that from the API server.
+// restarted agent knows that from the API server.
 func (s *step) awaits(p *Pod, container string) bool {
 	if p.Static {
 		return s.removed[key(p.UID, container)]
@@ -322,7 +322,7 @@ func (s *step) awaits(p *Pod, container string) bool {
 	return false
 }
 
-// forget drops the memory of records and pods that are gone.
+// forget drops the memory of removed records and pods.
 func (s *step) forget() {
 	records := make(map[string]bool, len(s.o.Records))
 	for _, r := range s.o.Records {
