@@ -97,7 +97,7 @@ func verbs(c *cobra.Command) string {
 	return strings.Join(lines, "\n")
 }
 
-// unknownVerb names the verb that was probably meant, by its spelling or by what other
+// unknownVerb names the verb probably meant, by its spelling or by what other
 // programs call it.
 func unknownVerb(root *cobra.Command, name string) error {
 	var names []string

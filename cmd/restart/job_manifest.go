@@ -365,7 +365,7 @@ func (m *manifest) adopt(file *check.File) {
 	}
 }
 
-// usedJob is the part of a Job that is used here.
+// usedJob is the part of a Job used here.
 type usedJob struct {
 	APIVersion any `json:"apiVersion"`
 	Kind       any `json:"kind"`
@@ -411,7 +411,7 @@ type usedContainer struct {
 	WorkingDir         any `json:"workingDir"`
 }
 
-// unused returns the paths of known fields that are not used here.
+// unused returns the paths of known fields unused here.
 func (m *manifest) unused() (paths []string) {
 	o := m.object
 	at, template := o.Node, strings.TrimSuffix(o.JobPath("spec"), "spec")

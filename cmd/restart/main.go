@@ -112,7 +112,7 @@ func version() string {
 	return info.Main.Version
 }
 
-// flagError names the flag that was probably meant.
+// flagError names the flag probably meant.
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {

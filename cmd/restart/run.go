@@ -29,7 +29,7 @@ type runSettings struct {
 	colours  bool // keep the colours of the commands' output
 }
 
-// keptCommand is a command that is kept running.
+// keptCommand is a command kept running.
 type keptCommand struct {
 	name   string
 	args   []string // the program and its arguments

@@ -10,7 +10,7 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// alwaysTemplate checks the template of pods that are kept running.
+// alwaysTemplate checks the template of pods kept running.
 func (j *judge) alwaysTemplate(template *corev1.PodTemplateSpec) {
 	const path = "spec.template.spec."
 	j.template("spec.template.", template)

@@ -58,7 +58,7 @@ func (j *jobJudge) validate() {
 	j.template(j.at+"spec.template.", &j.spec.Template)
 }
 
-// emptyTexts refuses texts that are written and empty, which are not the same as absent
+// emptyTexts refuses empty texts, which are not the same as absent
 // ones.
 func (j *jobJudge) emptyTexts() {
 	s := j.spec
@@ -169,7 +169,7 @@ func (j *judge) cronJob(value *batchv1.CronJob) *jobJudge {
 	job := j.newJob("spec.jobTemplate.", &template.ObjectMeta, &template.Spec)
 	job.validate()
 	if mode := template.Spec.CompletionMode; mode != nil && *mode == batchv1.IndexedCompletion && template.Spec.Completions == nil && template.Spec.Parallelism == nil {
-		// Only a Job that is created itself gets the default.
+		// Only a Job of its own gets the default.
 		j.add(field.Required, "spec.jobTemplate.spec.completions", nil, "completionMode Indexed needs it in a CronJob")
 	}
 	if template.Spec.Selector != nil {

@@ -5,7 +5,7 @@ import (
 	"github.com/restartkit/restart/kube/check/document"
 )
 
-// Set sets the value at a path of an object that was read from a file, or removes it if
+// Set sets the value at a path of an object read from a file, or removes it if
 // value is nil, and decodes the object again. Objects that are missing along the path are
 // added. The file's other objects stay as they are.
 func (o *Object) Set(path string, value *document.Node) error {

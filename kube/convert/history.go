@@ -28,7 +28,7 @@ type History struct {
 	Policy    backoff.ExitPolicy      // as ExitPolicy returns it
 	Status    *corev1.ContainerStatus // nil if no kubelet has reported it
 	Exits     []backoff.Exit          // as Exits returns them, the latest last
-	Ended     int64                   // runs that have ended, as far as restartCount tells
+	Ended     int64                   // ended runs, as far as restartCount tells
 	Unseen    int64                   // ended runs that Exits lacks
 }
 

@@ -64,7 +64,7 @@ package jobcontroller
 // sync.go makes a pass over a Job. The other files are named for their content:
 //
 //   - record.go: the memory of a Job
-//   - checkpoint.go: the part of it that is stored with the Job
+//   - checkpoint.go: the part of it stored with the Job
 //   - expectations.go: creations and deletions that the informer does not show yet
 //   - finalizers.go: finalizers removed, but still shown by the informer
 //   - unacknowledged.go: requests without an answer

@@ -47,7 +47,7 @@ type jobRecord struct {
 	announced announced
 }
 
-// announced holds the Events that were created about a Job.
+// announced holds the Events created about a Job.
 type announced struct {
 	job      *batchv1.Job // newest Job whose conditions were compared; nil at first
 	mistakes string       // in the annotations

@@ -48,7 +48,7 @@ var (
 //   - An event is saved together with its lines before they are printed, and marked as
 //     printed afterwards. If the program is killed in between, the next one finds the
 //     lines in the state.
-//   - If the output is a regular file that is appended to, the next program looks at its
+//   - If the output is a regular file in append mode, the next program looks at its
 //     size, and prints the missing ones of these lines. So each line is in the file once.
 //   - Of any other output, such as a pipe or a terminal, nobody can tell whether it got
 //     them. They are printed again, and a warning in the log says so. After a kill, the

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Round rounds a time that was measured or computed to the digits that people care about, which is
+// Round rounds a time measured or computed to the digits that people care about, which is
 // about three digits.
 func Round(d time.Duration) time.Duration {
 	for _, step := range []struct{ below, to time.Duration }{
@@ -66,7 +66,7 @@ func Count(n int, thing string) string {
 	return Thousands(n) + " " + thing
 }
 
-// Thousands formats a number that is not negative, with commas between thousands.
+// Thousands formats a number of at least 0, with commas between thousands.
 func Thousands(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

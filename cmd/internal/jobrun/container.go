@@ -27,7 +27,7 @@ type container struct {
 	beginOnce  sync.Once
 }
 
-// Restart is a container that has ended and will start again in its pod.
+// Restart is an ended container that will start again in its pod.
 type Restart struct {
 	Pod       PodID
 	Container string
@@ -97,7 +97,7 @@ func (c *container) endedForGood() *batch.ContainerStateTerminated {
 	return nil
 }
 
-// delay returns how long a container that has ended has to wait.
+// delay returns how long an ended container has to wait.
 func (c *container) delay() time.Duration {
 	c.pod.mu.Lock()
 	defer c.pod.mu.Unlock()
@@ -210,7 +210,7 @@ func (c *container) running(at time.Time) {
 	}
 }
 
-// countRestart counts the start of a container that has ended before.
+// countRestart counts a start of a container that ended before.
 func (c *container) countRestart() {
 	if c.status.State.Terminated != nil {
 		c.status.RestartCount++

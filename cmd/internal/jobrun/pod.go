@@ -47,7 +47,7 @@ type podRun struct {
 // snapshot holds the known facts about a pod at one moment. It does not change.
 type snapshot struct {
 	status batch.PodStatus
-	states map[string]*backoff.State // of containers that have ended
+	states map[string]*backoff.State // of ended containers
 }
 
 const defaultGrace = 30 * time.Second

@@ -14,7 +14,7 @@ type Changes struct {
 	At         time.Time
 	Ended      []Ending
 	Deleted    []*Pod // which now have their grace period
-	Over       []*Pod // deleted pods that have ended without a decision about their end
+	Over       []*Pod // deleted and ended pods without a decision about their end
 	Created    []*Pod
 	Conditions []batch.JobCondition // of the Job, new or with a new status
 	Spec       *batch.JobSpec

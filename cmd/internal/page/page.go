@@ -52,7 +52,7 @@ func Serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// Handler answers the requests of the page that is served at an address, such as
+// Handler answers the requests of the page served at an address, such as
 // 127.0.0.1:8017.
 func Handler(address string) http.Handler {
 	h := &handler{hosts: hosts(address), slots: make(chan struct{}, mostAnswers)}

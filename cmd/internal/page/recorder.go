@@ -114,7 +114,7 @@ func (r *recorder) restarted(now time.Time, p *pod, delay time.Duration) {
 	r.line("pod %s: container %s ends with exit code %d, and restarts in %s", p.name, p.at.container, p.at.code, human.Wait(delay))
 }
 
-// conditions records the conditions that are new.
+// conditions records the new conditions.
 func (r *recorder) conditions(now time.Time, before, after []batch.JobCondition) {
 	for _, c := range after {
 		if slices.Contains(before, c) {

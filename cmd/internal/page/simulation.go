@@ -168,7 +168,7 @@ func (s *simulation) following() (next time.Time, ok bool) {
 	return next, ok
 }
 
-// advance ends the phases that are over.
+// advance ends the finished phases.
 func (s *simulation) advance() {
 	s.work += len(s.order)
 	due := s.order

@@ -123,7 +123,7 @@ type lines struct {
 	printed bool      // last is valid
 }
 
-// write adds text that was read at the given time.
+// write adds text read at the given time.
 func (l *lines) write(text []byte, now time.Time) {
 	for len(text) > 0 {
 		switch text[0] {
@@ -176,7 +176,7 @@ func (l *lines) progress(now time.Time) {
 	l.shown = true
 }
 
-// complete passes on a line that has ended.
+// complete passes on a finished line.
 func (l *lines) complete() {
 	text := l.safe()
 	l.print(Line{Text: text, Again: l.printed && text == l.last})

@@ -226,7 +226,7 @@ func (r *Runner) reap() {
 	}
 }
 
-// collect takes the exit status of all children that have ended. The caller holds the lock.
+// collect takes the exit status of all ended children. The caller holds the lock.
 func (r *Runner) collect() {
 	for {
 		pid, status, ok := waitAny()

@@ -27,7 +27,7 @@ func forkExec(path string, p *Process, files []*os.File, attr *syscall.SysProcAt
 	return syscall.ForkExec(path, c.Args, &syscall.ProcAttr{Dir: c.Dir, Env: c.Env, Files: numbers, Sys: attr})
 }
 
-// waitAny takes the exit status of a child that has ended. ok is false if there is none.
+// waitAny takes the exit status of an ended child. ok is false if there is none.
 func waitAny() (pid int, status syscall.WaitStatus, ok bool) {
 	for {
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)

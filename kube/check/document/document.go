@@ -59,7 +59,7 @@ type builder struct {
 	merged map[string]bool
 }
 
-// few is the number of fields that are searched one by one.
+// few is the number of fields searched one by one.
 const few = 16
 
 func (b *builder) index(name string) int {

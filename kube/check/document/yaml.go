@@ -88,7 +88,7 @@ func (r *lineReader) located(err error, before int) *SyntaxError {
 	return &SyntaxError{Line: line, Detail: message}
 }
 
-// unfinished are the errors of the YAML library for a text that is cut off.
+// unfinished are the errors of the YAML library for a truncated text.
 var unfinished = []string{
 	"found unexpected end of stream",
 	"could not find expected ':'",

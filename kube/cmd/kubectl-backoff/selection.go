@@ -196,7 +196,7 @@ func (p *program) addEvents(ctx context.Context, c *cluster, s *selection, names
 	return nil
 }
 
-// mostNodes is the number of nodes that are read for the pods that do not explain
+// mostNodes is the number of nodes read for the pods that do not explain
 // themselves.
 const mostNodes = 20
 

@@ -76,7 +76,7 @@ func (v *podView) logs(c *Container) string {
 	return text
 }
 
-// exitAdvice is the advice about a container that has ended. h may be nil.
+// exitAdvice is the advice about an ended container. h may be nil.
 func (v *podView) exitAdvice(c *Container, h *convert.History, events []*corev1.Event) string {
 	last := c.last()
 	if last == nil {

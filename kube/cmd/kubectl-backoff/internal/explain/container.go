@@ -255,7 +255,7 @@ func (v *podView) nextExit(c *Container, h *convert.History) {
 		"unless it lasts %s, until %s, the next restart waits %s (estimate)", short(crashLoop.ResetAfter), clock(over, v.Now), short(delay))}
 }
 
-// explainTerminated explains a container that has ended and does not wait yet.
+// explainTerminated explains an ended container whose wait has not begun.
 func (v *podView) explainTerminated(c *Container, h *convert.History, events []*corev1.Event) {
 	exit, _ := h.Last()
 	switch d := c.Decision; {

@@ -192,7 +192,7 @@ func (j *jobView) nearInPlace() bool {
 	return restarts > 0 && 2*restarts >= int64(*j.spec.BackoffLimit)
 }
 
-// lostPods returns the names of pods of the Job that are gone, and the Events about
+// lostPods returns the names of removed pods of the Job, and the Events about
 // them.
 func (j *jobView) lostPods() (names, texts []string) {
 	there := make(map[string]bool)

@@ -382,7 +382,7 @@ func (w *Printer) Workload(x *Workload) {
 	}
 }
 
-// mostFull is the number of objects of a list that are printed in full.
+// mostFull is the number of objects of a list printed in full.
 const mostFull = 5
 
 // List prints explanations of several objects: those in trouble in full, as long as there

@@ -48,7 +48,7 @@ func ending(s string) string {
 	return "…" + line(string(runes[len(runes)-mostText:]))
 }
 
-// lastLine returns the last line of a text that is not blank, as a printable one.
+// lastLine returns the last line of a text, blank ones apart, as a printable one.
 func lastLine(s string) string {
 	s = strings.TrimSpace(s)
 	return ending(s[strings.LastIndexByte(s, '\n')+1:])
