@@ -8,7 +8,7 @@
 //
 // In the text (KEP-3850, Job API) numbers are in increasing order and separated by
 // commas, with a run of three or more written as first-last. The set {1, 3, 4, 5, 7} is
-// 1,3-5,7. Parse refuses any other text, and ParseLenient reads what it can of it.
+// 1,3-5,7. Parse refuses any other text, and ParseLenient reads the valid part of it.
 package indexset
 
 import (

@@ -106,7 +106,7 @@ func lastNumber(text string) uint32 {
 	return n
 }
 
-// readRun reads the item at text[at:], and accepts what Parse accepts. end is the offset
+// readRun reads the item at text[at:], and accepts the same texts as Parse. end is the offset
 // after the item, where a comma or the end of the text must follow.
 func readRun(text string, at int) (r run, end int, ok bool) {
 	first, end, ok := readNumber(text, at)

@@ -185,7 +185,7 @@ func (r *retrier) run(curve backoff.Policy, final indexset.Set) int {
 			return errors.As(err, &failed) && failed.why == "" && final.Contains(failed.exit.Code)
 		},
 		Notify: func(n int, err error, delay time.Duration) {
-			if ctx.Err() == nil { // else it says at the end what has ended it
+			if ctx.Err() == nil { // else the last line says why it ended
 				r.note("%v; attempt %d in %s", err, n+1, human.Wait(delay))
 			}
 		},

@@ -145,7 +145,7 @@ func (a *agent) look(ctx context.Context, l *look) (decide.Plan, error) {
 	return a.state.Step(o), nil
 }
 
-// staticPod returns a pod of a manifest, and logs what is wrong with its annotation, since
+// staticPod returns a pod of a manifest, and logs the mistakes in its annotation, since
 // the API server may not know the pod.
 func (a *agent) staticPod(p *corev1.Pod, uid string) *pod {
 	old := a.last.pod(uid)

@@ -63,7 +63,7 @@ func (p *pod) watched() bool { return p.Rules != nil || p.Now != "" }
 // folder returns the name of the pod's log folder.
 func (p *pod) folder() string { return p.Namespace + "_" + p.name + "_" + p.UID }
 
-// slim reduces a pod to the fields that newPod reads, to save memory. What a user writes into
+// slim reduces a pod to the fields that newPod reads, to save memory. Text that a user writes into
 // the annotation of rules is kept only if newPod reads it.
 func slim(object any) (any, error) {
 	p, ok := object.(*corev1.Pod)
@@ -213,7 +213,7 @@ func parseRules(text string) (*restartrules.Rules, note) {
 		return nil, newNote(reasonInvalid, err.Error())
 	}
 	for _, f := range lint.Check(rules.ExitPolicy()) {
-		// The kubelet may restart what a rule gives up, so failures in a row go on all the same.
+		// The kubelet may restart a container that a rule gives up, so failures in a row go on all the same.
 		if f.Kind == lint.KindUnreachable && !strings.HasSuffix(f.Field, ".minFailures") {
 			return rules, newNote(reasonUnreachable, f.Field+": "+f.Text)
 		}

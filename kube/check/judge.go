@@ -28,7 +28,7 @@ func (j *judge) add(kind field.Type, path string, value any, detail string) {
 	j.errs.Add(kind, path, value, detail)
 }
 
-// say adds a finding that is no error.
+// say adds a finding other than an error.
 func (j *judge) say(severity Severity, kind Kind, path, text string) {
 	j.findings = append(j.findings, Finding{Severity: severity, Kind: kind, Line: j.LineOf(path), Field: j.fieldPath(path), Text: text})
 }

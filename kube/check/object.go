@@ -36,13 +36,13 @@ type Object struct {
 	text  []byte // of its document
 }
 
-// kindOf describes a kind that is judged.
+// kindOf describes a judged kind.
 type kindOf struct {
 	apiVersion string
 	make       func() any
 }
 
-// judged are the kinds that are judged.
+// judged are these kinds.
 var judged = map[string]kindOf{
 	"Job":         {"batch/v1", func() any { return new(batchv1.Job) }},
 	"CronJob":     {"batch/v1", func() any { return new(batchv1.CronJob) }},
@@ -55,7 +55,7 @@ var judged = map[string]kindOf{
 
 // ObjectOf returns a typed object, such as one of a cluster, which is of one of the
 // types of Object.Value. It does not copy the value. Judge then leaves out what only
-// concerns an object that is yet to be created.
+// concerns an object not created yet.
 func ObjectOf(value metav1.Object) (*Object, error) {
 	o := &Object{Namespace: value.GetNamespace(), Name: value.GetName(), Value: value}
 	switch value.(type) {

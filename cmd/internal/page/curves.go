@@ -59,7 +59,7 @@ type curvesAnswer struct {
 // Chart is a picture as the URL of an image.
 type Chart struct {
 	Title string `json:"title"`
-	Text  string `json:"text"` // what it shows, for people who cannot see it
+	Text  string `json:"text"` // its content, for people who cannot see it
 	URL   string `json:"url"`
 }
 

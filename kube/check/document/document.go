@@ -2,7 +2,7 @@
 // value.
 //
 // Parse splits a text into its documents. Decode stores a document in a Go value and
-// returns everything that does not fit, with its path and line:
+// returns every misfit, with its path and line:
 //
 //	documents, err := document.Parse(text)
 //	...

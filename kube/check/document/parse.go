@@ -14,7 +14,7 @@ import (
 // file of brackets from filling the memory.
 const MaxValues = 2_000_000
 
-// ErrBinary is returned for input that is no text.
+// ErrBinary is returned for binary input.
 var ErrBinary = errors.New("not a text file")
 
 // Parse returns the documents of a YAML or JSON text, in order and without those that

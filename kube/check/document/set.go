@@ -52,7 +52,7 @@ func withoutLines(n *Node) *Node {
 var firstStep = regexp.MustCompile(`^\.?(?:([^.\[\]]+)|\[(\d+)\])`)
 
 // Set sets the value at a path such as spec.template.spec.containers[0].image, and adds
-// the objects that are missing along the path. A nil value removes the present one. Values
+// the missing objects along the path. A nil value removes the present one. Values
 // that an alias shares with other parts of the document are copied first.
 func (n *Node) Set(path string, value *Node) error {
 	found := firstStep.FindStringSubmatch(path)

@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// mostFile is the largest file that is read, in bytes.
+// mostFile is the size of the largest file read, in bytes.
 const mostFile = 256 << 20
 
 // filed is the content of files.
@@ -84,7 +84,7 @@ func (p *program) fromFiles(args []string) (*selection, error) {
 	return s, p.selectFrom(f.targets, arguments, s)
 }
 
-// mostWarnings is the number of unreadable files that are named.
+// mostWarnings is how many unreadable files are named.
 const mostWarnings = 5
 
 // setTime sets the time at which the objects were taken.
