@@ -90,7 +90,7 @@ func runCheck(c *cobra.Command, flags checkFlags, files []string) error {
 type fileReport struct {
 	Name     string          `json:"file"`
 	Findings []check.Finding `json:"findings,omitempty"` // about the file itself
-	Objects  []objectReport  `json:"objects,omitempty"`  // those that are judged, or should be
+	Objects  []objectReport  `json:"objects,omitempty"`  // judged, or of a kind that should be
 
 	named                                   bool
 	others, noObjects, templated, encrypted int

@@ -79,7 +79,7 @@ grace period; the second one kills them.`,
 	return c
 }
 
-// check returns an error for flags that do not fit together.
+// check returns an error for contradictory flags.
 func (f *jobFlags) check(c *cobra.Command, args []string) error {
 	given := c.Flags().Changed
 	switch {

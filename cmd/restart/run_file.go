@@ -19,7 +19,7 @@ import (
 
 // runFile is the file of run's -f.
 type runFile struct {
-	policyFields // of commands that do not say otherwise
+	policyFields // of commands without one
 
 	Rate     *float64        `json:"rate"`
 	Burst    *int32          `json:"burst"`
