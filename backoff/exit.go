@@ -52,7 +52,7 @@ const (
 // process could not be started, and becomes Code 128 with the Reason StartError and
 // without a run.
 func ExitOf(run int64, started time.Time, s *os.ProcessState) Exit {
-	finished := time.Now() // the process has ended in the real world, whatever clock decides
+	finished := time.Now() // a real process ends by the real clock, even if the decisions follow a fake one
 	if s == nil {
 		return Exit{Run: run, Code: startError, Reason: startErrorReason, Finished: finished}
 	}
