@@ -28,7 +28,7 @@ func TestStartsOnANode(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a node for two minutes")
 	}
-	const pods, runs = 10, 12
+	const pods, enough = 10, 100
 	env := testenv.StartForTest(t, testenv.Options{
 		Node:         true,
 		FeatureGates: map[string]bool{"ReduceDefaultCrashLoopBackOffDecay": true},
@@ -49,9 +49,9 @@ func TestStartsOnANode(t *testing.T) {
 	}
 	predicted, started := make(map[start]explain.Start), make(map[start]time.Time)
 	lateness := time.Duration(0) // largest, of a timer
-	for end := time.Now().Add(10 * time.Minute); !enough(started, pods, runs); {
+	for end := time.Now().Add(10 * time.Minute); bothKnown(predicted, started) < enough; {
 		if time.Now().After(end) {
-			t.Fatalf("only %d starts in ten minutes", len(started))
+			t.Fatalf("only %d starts could be compared in ten minutes", bothKnown(predicted, started))
 		}
 		look(t, env, namespace, predicted, started)
 		begin := time.Now()
@@ -80,9 +80,6 @@ func TestStartsOnANode(t *testing.T) {
 	}
 	t.Logf("%d of %d starts in the printed range, %d early, %d late by up to %v; timers were late by up to %v",
 		compared-early-late, compared, early, late, latest, lateness.Round(time.Millisecond))
-	if compared < 100 {
-		t.Errorf("only %d starts were compared, want 100", compared)
-	}
 }
 
 // look records predictions and starts.
@@ -116,13 +113,12 @@ func look(t *testing.T, env *testenv.Environment, namespace string, predicted ma
 	}
 }
 
-// enough reports whether every pod has started that many runs.
-func enough(started map[start]time.Time, pods, runs int) bool {
-	n := 0
-	for key := range started {
-		if key.run >= int64(runs) {
+// bothKnown counts the starts that were predicted and seen.
+func bothKnown(predicted map[start]explain.Start, started map[start]time.Time) (n int) {
+	for key := range predicted {
+		if _, ok := started[key]; ok {
 			n++
 		}
 	}
-	return n >= pods
+	return n
 }
