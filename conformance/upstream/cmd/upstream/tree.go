@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -18,16 +20,27 @@ var modules = []string{"k8s.io/kubernetes", "k8s.io/client-go"}
 
 // A tree holds the copies.
 type tree struct {
-	dir     string
-	swapped bool
+	dir      string
+	swapped  bool
+	version  string   // of Kubernetes, such as 1.37
+	mod      string   // the go.mod that chose it
+	replaced []string // what every build takes from the tree, besides a copied module
 }
 
 // newTree copies the modules to dir. If swapped, it swaps in the adapters.
 func newTree(ctx context.Context, dir string, swapped bool) (*tree, error) {
+	mod, err := modFlag(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := &tree{dir: dir, swapped: swapped, mod: mod}
 	for _, module := range modules {
 		source, err := moduleDir(ctx, module)
 		if err != nil {
 			return nil, err
+		}
+		if module == modules[0] {
+			t.version = minor.FindString(filepath.Base(source))
 		}
 		target := filepath.Join(dir, module)
 		if err := os.RemoveAll(target); err != nil {
@@ -41,16 +54,73 @@ func newTree(ctx context.Context, dir string, swapped bool) (*tree, error) {
 			return nil, err
 		}
 	}
-	t := &tree{dir, swapped}
 	if swapped {
-		if err := copyTree(dir, "swaps/testdata"); err != nil {
-			return nil, err
+		of := "before-1.38"
+		if t.version == "1.38" {
+			of = t.version
+		}
+		for _, swaps := range []string{"all", of} {
+			if err := copyTree(dir, filepath.Join("swaps/testdata", swaps)); err != nil {
+				return nil, err
+			}
 		}
 		if err := t.edit(); err != nil {
 			return nil, err
 		}
 	}
+	if t.version == "1.38" {
+		return t, t.addTesting(ctx)
+	}
 	return t, nil
+}
+
+// minor finds the minor version of Kubernetes in the name of a folder of the module cache.
+var minor = regexp.MustCompile(`\d+\.\d+`)
+
+// addTesting adds the module k8s.io/ktesting, which the tests of Kubernetes 1.38 import. In
+// 1.37 it was a package of Kubernetes, which is taken here, because module proxies refuse
+// betas of the module.
+func (t *tree) addTesting(ctx context.Context) error {
+	const module = "k8s.io/ktesting"
+	source, err := moduleDir(ctx, modules[0]+"@v1.37.2")
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(t.dir, module)
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	const before = "test/utils/ktesting"
+	if err := copyTree(dir, filepath.Join(source, before)); err != nil {
+		return err
+	}
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(path, bytes.ReplaceAll(text, []byte(modules[0]+"/"+before), []byte(module)), 0o644)
+	})
+	t.replaced = append(t.replaced, module)
+	return errors.Join(err, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module "+module+"\n\ngo 1.26.0\n"), 0o644))
+}
+
+// modFlag returns the go.mod that -modfile in GOFLAGS names, which chooses the version of
+// Kubernetes. Without it, that is the module's own.
+func modFlag(ctx context.Context) (string, error) {
+	flags, err := exec.CommandContext(ctx, "go", "env", "GOFLAGS").Output()
+	if err != nil {
+		return "", fmt.Errorf("go env: %w", err)
+	}
+	for _, flag := range strings.Fields(string(flags)) {
+		if file, ok := strings.CutPrefix(flag, "-modfile="); ok {
+			return file, nil
+		}
+	}
+	return "../go.mod", nil
 }
 
 func relink(link, target string) error {
@@ -105,21 +175,25 @@ func (t *tree) modFile(pkg string) (string, error) {
 	if strings.HasPrefix(pkg, modules[1]+"/") {
 		path, replaced = filepath.Join(t.dir, "client-go.mod"), modules[1]
 	}
-	text, err := os.ReadFile("../go.mod")
+	text, err := os.ReadFile(t.mod)
 	if err != nil {
 		return "", err
 	}
 	if err := os.WriteFile(path, text, 0o644); err != nil {
 		return "", err
 	}
-	sums, err := os.ReadFile("../go.sum")
+	sums, err := os.ReadFile(strings.TrimSuffix(t.mod, ".mod") + ".sum")
 	if err != nil {
 		return "", err
 	}
 	if err := os.WriteFile(strings.TrimSuffix(path, ".mod")+".sum", sums, 0o644); err != nil {
 		return "", err
 	}
-	output, err := exec.Command("go", "mod", "edit", "-replace="+replaced+"="+filepath.Join(t.dir, replaced), path).CombinedOutput()
+	edit := []string{"mod", "edit"}
+	for _, module := range append([]string{replaced}, t.replaced...) {
+		edit = append(edit, "-replace="+module+"="+filepath.Join(t.dir, module))
+	}
+	output, err := exec.Command("go", append(edit, path)...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go mod edit: %w\n%s", err, output)
 	}

@@ -11,25 +11,10 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-type Cache interface {
-	ROCache
-	Set(types.UID, *PodStatus, error, time.Time) (updated bool)
-	SetObservedTime(types.UID, time.Time)
-	Delete(types.UID)
-	UpdateTime(time.Time)
-}
-
-type ROCache interface {
-	Get(types.UID) (*PodStatus, error)
-	GetNewerThan(types.UID, time.Time) (*PodStatus, error)
-}
-
-func NewCache() Cache { return &cache{} }
-
-// cache is the adapter. A fork needs only its methods up to UpdateTime, and NewCache
-// can return a podcache.Cache. The later methods, the fields once and pods, and data
-// are glue for the package's tests. One of them creates a cache without NewCache, so
-// the adapter is created on first use.
+// cache is the adapter. A fork needs only the methods of Cache and Pleg, and NewCache can
+// return a podcache.Cache. The other methods, the fields once and pods, and data are glue
+// for the package's tests. One of them creates a cache without NewCache, so the adapter is
+// created on first use.
 type cache struct {
 	once    sync.Once
 	adapter *podcache.Cache[PodStatus]
@@ -53,12 +38,6 @@ func (c *cache) made() *podcache.Cache[PodStatus] {
 }
 
 func (c *cache) Pleg() *statuscache.Cache[types.UID, *PodStatus] { return c.made().Pleg() }
-
-func (c *cache) Get(id types.UID) (*PodStatus, error) { return c.made().Get(id) }
-
-func (c *cache) GetNewerThan(id types.UID, min time.Time) (*PodStatus, error) {
-	return c.made().GetNewerThan(id, min)
-}
 
 func (c *cache) Set(id types.UID, status *PodStatus, err error, at time.Time) bool {
 	return c.made().Set(id, status, err, at)
@@ -87,7 +66,7 @@ func (c *cache) subscribe(id types.UID, min time.Time) chan *data {
 		return ch
 	}
 	go func() {
-		c.GetNewerThan(id, min)
+		c.made().GetNewerThan(id, min)
 		ch <- &data{}
 	}()
 	return ch
