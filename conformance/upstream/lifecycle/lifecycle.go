@@ -63,7 +63,8 @@ func New(o Options) *Generator {
 	}
 	r := newRuntime(o.Runtime)
 	generator, err := pleg.NewGenerator(r, cache, pleg.GeneratorOptions[types.UID]{
-		RelistPeriod:    o.RelistPeriod,
+		// The kubelet takes a threshold below the period, as its tests have it.
+		RelistPeriod:    min(o.RelistPeriod, o.RelistThreshold),
 		RelistThreshold: o.RelistThreshold,
 	})
 	if err != nil {
