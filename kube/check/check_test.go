@@ -110,8 +110,11 @@ func TestJudge(t *testing.T) {
 			[]string{fmt.Sprintf("error line 3: metadata.name: is %q, must be shorter, and without dots: the last pod's host name would be %sa-999999999", long+"a", long)}},
 		{"a selector from a cluster", with(job, "SPEC", "selector: {matchLabels: {controller-uid: x}}"),
 			[]string{"error line 5: spec.selector: a new Job cannot have one, since the API server sets it: remove it, or set manualSelector"}},
-		{"a selector of an object of a cluster", strings.Replace(with(job, "SPEC", "selector: {matchLabels: {controller-uid: x}}"), "name: a", "name: a, uid: x", 1),
-			[]string{"warning line 5: spec.selector: a new Job cannot have one, since the API server sets it: remove it, or set manualSelector"}},
+		{"a selector of an object of a cluster", strings.Replace(with(job, "SPEC", "selector: {matchLabels: {controller-uid: x}}"), "name: a", "name: a, uid: x", 1), nil},
+		{"a selector of an object with a status", with(job, "SPEC", "selector: {matchLabels: {controller-uid: x}}") + "status: {active: 1}\n", nil},
+		{"a selector of an object with an empty status", with(job, "SPEC", "selector: {matchLabels: {controller-uid: x}}") + "status: {}\n",
+			[]string{"error line 5: spec.selector: a new Job cannot have one, since the API server sets it: remove it, or set manualSelector"}},
+		{"an ephemeral container of a pod of a cluster", strings.Replace(with(pod, "POD", "ephemeralContainers: [{name: e, image: x}]"), "name: a", "name: a, uid: x", 1), nil},
 		{"a manual selector", with(job, "SPEC", "manualSelector: true\nselector: {matchLabels: {app: b}}"),
 			[]string{"error line 6: spec.selector: must select the labels of the template: app=b does not"}},
 		{"a schedule", strings.Replace(with(cronJob, "SPEC", "timeZone: Mars/Base\nconcurrencyPolicy: allow"), "'* * * * *'", "'@dayly'", 1), []string{

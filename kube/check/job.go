@@ -96,8 +96,7 @@ func (j *judge) jobName(job *batchv1.Job, s *batch.JobSpec) {
 	}
 }
 
-// jobSelector checks the selector and the labels that an API server sets, and that a file
-// has if it was taken from a cluster.
+// jobSelector checks the selector and the labels of a new Job, which the API server sets.
 func (j *judge) jobSelector(job *batchv1.Job) {
 	template := job.Spec.Template.Labels
 	if job.Spec.ManualSelector != nil && *job.Spec.ManualSelector {
@@ -110,13 +109,10 @@ func (j *judge) jobSelector(job *batchv1.Job) {
 		}
 		return
 	}
-	if !j.isNew() {
+	if !j.isNew() { // it is as the API server has made it
 		return
 	}
 	refuse := func(path, text string) { j.add(field.Invalid, path, nil, text) }
-	if job.UID != "" { // taken from a cluster, where it is as it must be
-		refuse = func(path, text string) { j.say(Warning, KindGenerated, path, text) }
-	}
 	name := finalName(&job.ObjectMeta)
 	for _, label := range []string{"controller-uid", batchv1.ControllerUidLabel} {
 		if _, isSet := template[label]; isSet {

@@ -34,8 +34,17 @@ func (j *judge) say(severity Severity, kind Kind, path, text string) {
 	j.findings = append(j.findings, Finding{Severity: severity, Kind: kind, Line: j.LineOf(path), Field: j.fieldPath(path), Text: text})
 }
 
-// isNew reports whether the object is yet to be created, as one of a file is.
-func (j *judge) isNew() bool { return j.Node != nil }
+// isNew reports whether the object is yet to be created. One of a file is, unless it has
+// what only a cluster sets: a UID, or a status with a field.
+func (j *judge) isNew() bool {
+	if j.Node == nil {
+		return false
+	}
+	if status := j.Node.Field("status"); status.IsObject() && len(status.Value.(document.Object)) > 0 {
+		return false
+	}
+	return j.Node.Field("metadata").Field("uid").Text() == ""
+}
 
 // Judge returns the findings about the object. It is safe for concurrent use as
 // long as nobody modifies the object.

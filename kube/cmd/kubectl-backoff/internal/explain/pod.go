@@ -224,10 +224,17 @@ func (v *podView) summarize(x *Pod) {
 		return nil
 	}()
 	switch {
+	case !slices.Contains(podPhases, p.Status.Phase):
+		x.Summary, x.Trouble = fmt.Sprintf("its phase is %s, and a pod's phase can only be %s", quoted(line(string(p.Status.Phase))), listedOr(podPhases[1:])), true
+		x.Advice = "see who wrote the status, or correct the input"
 	case v.over != "":
 		v.summarizeOver(x)
 	case p.Status.Phase == "" && len(p.Status.Conditions) == 0 && len(p.Status.ContainerStatuses) == 0:
 		x.Summary, x.Trouble = "no scheduler and no kubelet has reported it yet", true
+		if v.Partial != "" { // the pods are those of files
+			x.Summary = "it has no status, as in a manifest"
+			x.Advice = "kubectl backoff check -f judges manifests"
+		}
 	case p.Spec.NodeName == "":
 		x.Summary, x.Trouble = "it waits for a node", true
 		if len(x.Waits) > 0 {
@@ -253,6 +260,9 @@ func (v *podView) summarize(x *Pod) {
 	}
 }
 
+// podPhases are the phases of pods. The first is that of a pod that nobody has reported.
+var podPhases = []corev1.PodPhase{"", corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown}
+
 func (v *podView) restartingAll() bool {
 	c := condition(v.p, corev1.AllContainersRestarting)
 	return c != nil && c.Status == corev1.ConditionTrue
@@ -265,7 +275,7 @@ func (v *podView) whyRestartAll(x *Pod) string {
 	for i := range x.Containers {
 		c := &x.Containers[i]
 		if c.Decision != nil && c.Decision.Action == "RestartAllContainers" && c.last() != nil {
-			return fmt.Sprintf(", because container %s %s", line(c.Name), cause(c.last()))
+			return fmt.Sprintf(", because container %s %s; %s so far", line(c.Name), cause(c.last()), counted(max(c.Restarts, 0), "restart"))
 		}
 	}
 	return ""
@@ -344,7 +354,13 @@ func (v *podView) summarizeTrouble(x *Pod, first *Container) {
 		if !c.Trouble {
 			continue
 		}
-		text := fmt.Sprintf("%s %s %s", roles[c.Role], line(c.Name), c.short)
+		restarts := ""
+		switch {
+		case c.State == "running" && (v.unstable(c) || c.Restarts < fewRestarts): // said, or long ago
+		case c.Restarts > 0:
+			restarts = " (" + counted(c.Restarts, "restart") + ")"
+		}
+		text := fmt.Sprintf("%s %s%s %s", roles[c.Role], line(c.Name), restarts, c.short)
 		if words := c.lastWords(); words != "" && c.State != "running" && !strings.Contains(text, words) {
 			text += ", with the last words " + quoted(words)
 		}
