@@ -464,7 +464,7 @@ func TestFiles(t *testing.T) {
 		{"check -f -", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {backofLimit: 1}\n", 1, "line 4: spec.backofLimit: unknown field: did you mean backoffLimit?", ""},
 		{"-f -", deployment, 0, "deployment default/web: its pods are not in the files", ""},
 		{"-f -", "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\nspec: {suspend: true}\n", 0, "its Jobs are not in the files; it is suspended", ""},
-		{"-f -", ofCluster, 0, "pods of it are not in the files", ""},
+		{"-f -", ofCluster, 0, "its pods are not in the files", ""},
 		{"-f -", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", 0, "it has no status, as in a manifest", ""},
 		{"check -f -", ofCluster, 0, "nothing found", ""},
 		{"check -f - ", endless, 0, "1 warning", ""},

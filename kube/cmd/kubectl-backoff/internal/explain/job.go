@@ -35,7 +35,7 @@ type Job struct {
 	Findings   []Finding   `json:"findings,omitempty"`
 	Notes      []string    `json:"notes,omitempty"`
 
-	unseen string // where the failed pods are that Unseen counts
+	unseen string // why the failed pods that Unseen counts are not shown
 }
 
 // Counts are the numbers of a Job's pods by its status.
@@ -64,8 +64,8 @@ func (x *Explainer) Job(job *batchv1.Job) Job {
 	}
 	out.Failures = j.failures()
 	out.Unseen = max(int64(job.Status.Failed)-int64(j.countedFailures()), 0)
-	if out.unseen = "that the cluster no longer has"; x.Partial != "" {
-		out.unseen = "that are " + x.Partial
+	if out.unseen = " that the cluster no longer has"; x.Partial != "" {
+		out.unseen = ", " + x.Partial
 	}
 	if _, finished := j.job.Status.Finished(); !finished {
 		out.Indexes = j.indexes()

@@ -55,7 +55,11 @@ func (j *jobView) summarize(x *Job) {
 	case j.spec.Suspend:
 		x.Summary, x.Trouble = "it is suspended; set spec.suspend to false to resume it", true
 	case j.hidden:
-		x.Summary = fmt.Sprintf("%d active, %d succeeded, %d failed; pods of it are %s, so nothing is said about what comes next", s.Active, s.Succeeded, s.Failed, j.Partial)
+		whose := "its pods"
+		if len(j.objects) > 0 {
+			whose = "some of its pods"
+		}
+		x.Summary = fmt.Sprintf("%d active, %d succeeded, %d failed; %s are %s, so nothing is said about what comes next", s.Active, s.Succeeded, s.Failed, whose, j.Partial)
 		x.Trouble = s.Active == 0
 		x.Advice = j.logsOfAll()
 	case j.foreign:

@@ -156,7 +156,7 @@ func TestJobs(t *testing.T) {
 
 // Pods that files lack are not taken for pods that the cluster lacks.
 func TestJobsWithoutTheirPods(t *testing.T) {
-	const hidden = "pods of it are not in the files, so nothing is said about what comes next"
+	const hidden = "its pods are not in the files, so nothing is said about what comes next"
 	const logs = "kubectl logs -n default -l batch.kubernetes.io/job-name=j --all-containers --prefix"
 	failed := batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}
 	for _, tt := range []struct {
@@ -167,10 +167,10 @@ func TestJobsWithoutTheirPods(t *testing.T) {
 		says    string
 	}{
 		{"an active one", batchv1.JobStatus{Active: 1}, nil, false, "1 active, 0 succeeded, 0 failed; " + hidden},
-		{"an active one beside one that is there", batchv1.JobStatus{Active: 1, Failed: 1}, []*corev1.Pod{jobPod("a", 1, -5, false)}, false, hidden},
+		{"an active one beside one that is there", batchv1.JobStatus{Active: 1, Failed: 1}, []*corev1.Pod{jobPod("a", 1, -5, false)}, false, "some of " + hidden},
 		{"the failed ones, on whose ends the delay depends", batchv1.JobStatus{Failed: 2}, nil, true, "0 active, 0 succeeded, 2 failed; " + hidden},
 		{"the logs", batchv1.JobStatus{Failed: 2}, nil, true, logs},
-		{"how many", batchv1.JobStatus{Failed: 2}, nil, true, "2 failed pods that are not in the files"},
+		{"how many", batchv1.JobStatus{Failed: 2}, nil, true, "2 failed pods, not in the files"},
 		{"after the end", batchv1.JobStatus{Failed: 2, Conditions: []batchv1.JobCondition{failed}}, nil, true, logs},
 		{"none", batchv1.JobStatus{}, nil, true, "1 pod can start now"},
 		{"none of those that count", batchv1.JobStatus{Failed: 1}, []*corev1.Pod{jobPod("a", 1, -5, false)}, true, "its next pod starts in 5s to 7s"},

@@ -224,9 +224,6 @@ func (v *podView) summarize(x *Pod) {
 		return nil
 	}()
 	switch {
-	case !slices.Contains(podPhases, p.Status.Phase):
-		x.Summary, x.Trouble = fmt.Sprintf("its phase is %s, and a pod's phase can only be %s", quoted(line(string(p.Status.Phase))), listedOr(podPhases[1:])), true
-		x.Advice = "see who wrote the status, or correct the input"
 	case v.over != "":
 		v.summarizeOver(x)
 	case p.Status.Phase == "" && len(p.Status.Conditions) == 0 && len(p.Status.ContainerStatuses) == 0:
@@ -257,6 +254,10 @@ func (v *podView) summarize(x *Pod) {
 		v.summarizeStart(x)
 	default:
 		v.summarizeFine(x)
+	}
+	if !slices.Contains(podPhases, p.Status.Phase) {
+		x.Summary = fmt.Sprintf("its phase %s does not exist, since a pod's phase is %s; apart from that, %s", quoted(line(string(p.Status.Phase))), listedOr(podPhases[1:]), x.Summary)
+		x.Trouble = true
 	}
 }
 

@@ -89,8 +89,8 @@ func TestPods(t *testing.T) {
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "i", RestartCount: 1, State: waiting("CrashLoopBackOff", backOffMessage), LastTerminationState: corev1.ContainerState{Terminated: ended(1, -5)}}}
 		}), true, "init container i (1 restart) ended with exit code 1 and waits in CrashLoopBackOff"},
 		{"a phase that does not exist", with(podIn(always, 0, running, nil), func(p *corev1.Pod) { p.Status.Phase = "Foo" }), true,
-			`its phase is "Foo", and a pod's phase can only be Pending, Running, Succeeded, Failed or Unknown`},
-		{"a phase in small letters", with(podIn(always, 0, running, nil), func(p *corev1.Pod) { p.Status.Phase = "running" }), true, `its phase is "running"`},
+			`its phase "Foo" does not exist, since a pod's phase is Pending, Running, Succeeded, Failed or Unknown; apart from that, nothing is wrong`},
+		{"a phase in small letters", with(podIn(always, 0, running, nil), func(p *corev1.Pod) { p.Status.Phase = "running" }), true, `its phase "running" does not exist`},
 		{"a command that is missing", podIn(always, 1, waiting("RunContainerError", `failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: exec: "nope": executable file not found in $PATH: unknown`), ended(128, -5)), true,
 			`container c (1 restart) cannot start (RunContainerError): exec: "nope": executable file not found in $PATH; it starts again`},
 		{"restarts of a container that is not ready", with(podIn(always, 7, running, ended(0, -90)), func(p *corev1.Pod) {

@@ -382,7 +382,7 @@ func (w *Printer) failures(x *Job) {
 		if len(all) > 0 {
 			what = "earlier failed pod"
 		}
-		w.printf("  %s %s\n", counted(x.Unseen, what), x.unseen)
+		w.printf("  %s%s\n", counted(x.Unseen, what), x.unseen)
 	}
 }
 

@@ -30,6 +30,7 @@ func TestTheCauseComesFirst(t *testing.T) {
 		"Error: failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: " + cause + ": unknown": "Error: " + cause,
 		`failed to start containerd task "main": ` + cause: cause,
 		"failed to start container \"4f1c\": Error response from daemon: OCI runtime create failed: container_linux.go:380: starting container process caused: " + cause + ": unknown": cause,
+		"rpc error: code = Unknown desc = failed to start container \"4f1c\": " + cause:                                                                                                cause,
 		"a runtime that fails: unknown": "a runtime that fails: unknown",
 		cause:                           cause,
 	} {
