@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"strings"
@@ -19,7 +20,7 @@ type checkFlags struct {
 	check.Options
 	format string
 	strict bool
-	exits  []int32
+	exits  []int
 }
 
 func checkCommand() *cobra.Command {
@@ -55,7 +56,7 @@ happens after each container exits with code 42. To see it happen, run the Job:
 		RunE: func(c *cobra.Command, files []string) error { return runCheck(c, flags, files) },
 	}
 	c.Flags().StringVarP(&flags.format, "output", "o", "text", "`format`: text, json, or github for annotations in GitHub Actions")
-	c.Flags().Int32SliceVar(&flags.exits, "exit", nil, "say what happens after a container exits with these `codes`, such as 1,42; for files that you name, in objects without errors")
+	c.Flags().IntSliceVar(&flags.exits, "exit", nil, "say what happens after a container exits with these `codes`, such as 1,42; for files that you name, in objects without errors")
 	c.Flags().BoolVar(&flags.strict, "strict", false, "exit with 1 on warnings, too")
 	c.Flags().StringVar(&flags.Kubernetes, "kubernetes", "", "`version` of the cluster, from 1.25 to 1.38: say what it drops or refuses (default "+check.Newest+")")
 	return c
@@ -67,6 +68,11 @@ func runCheck(c *cobra.Command, flags checkFlags, files []string) error {
 	}
 	if err := flags.Validate(); err != nil {
 		return usageError("--kubernetes %w", err)
+	}
+	for _, code := range flags.exits {
+		if code < math.MinInt32 || code > math.MaxInt32 {
+			return usageError("--exit %d: must be an exit code, such as 42", code)
+		}
 	}
 	print, err := printerOf(flags.format, c.OutOrStdout())
 	if err != nil {
@@ -208,7 +214,7 @@ func reportOf(file *check.File, flags checkFlags) *fileReport {
 		}
 		if judgement.Worst() != check.Error {
 			for _, code := range flags.exits {
-				one.AfterExit = append(one.AfterExit, object.AfterExit(code)...)
+				one.AfterExit = append(one.AfterExit, object.AfterExit(int32(code))...)
 			}
 		}
 		report.Objects = append(report.Objects, one)
