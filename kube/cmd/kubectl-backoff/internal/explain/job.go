@@ -110,6 +110,7 @@ type jobView struct {
 	plan    jobpolicy.Plan
 	planned bool
 	hidden  bool // pods on which the plan depends are missing from Pods
+	raw     bool // the Job is a manifest, which no cluster has seen
 	notes   []string
 }
 
@@ -136,7 +137,9 @@ func (x *Explainer) newJobView(job *batchv1.Job) *jobView {
 	default:
 		j.foreign = true
 	}
-	if j.hidden = j.podsHidden(); j.hidden {
+	j.hidden = j.podsHidden()
+	j.raw = j.Partial != "" && job.UID == "" && job.Status.StartTime == nil && len(job.Status.Conditions) == 0
+	if j.hidden || j.raw {
 		return j
 	}
 	in := jobpolicy.Input{Job: j.job, Pods: j.pods, State: j.state(), Now: x.Now}

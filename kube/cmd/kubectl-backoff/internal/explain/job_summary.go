@@ -54,6 +54,8 @@ func (j *jobView) summarize(x *Job) {
 		}
 	case j.spec.Suspend:
 		x.Summary, x.Trouble = "it is suspended; set spec.suspend to false to resume it", true
+	case j.raw:
+		x.Summary, x.Advice = asInAManifest, judgeManifests
 	case j.hidden:
 		whose := "its pods"
 		if len(j.objects) > 0 {
@@ -83,7 +85,11 @@ func (j *jobView) summarize(x *Job) {
 			x.Summary, x.Trouble = "its pods cannot be created: "+line(e.Message), true
 		}
 	case len(x.Waiting) > 0:
-		x.Summary, x.Trouble = fmt.Sprintf("%s in trouble, such as %s: %s", counted(len(x.Waiting), "pod"), line(x.Waiting[0].Name), x.Waiting[0].Summary), true
+		suchAs := ""
+		if len(x.Waiting) > 1 {
+			suchAs = "such as "
+		}
+		x.Summary, x.Trouble = fmt.Sprintf("%s in trouble, %s%s: %s", counted(len(x.Waiting), "pod"), suchAs, line(x.Waiting[0].Name), x.Waiting[0].Summary), true
 		x.Summary += j.nearLimit(x)
 		x.Advice = x.Waiting[0].Advice
 	case waiting > 0:

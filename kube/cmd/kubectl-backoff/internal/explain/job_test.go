@@ -90,7 +90,7 @@ func TestJobs(t *testing.T) {
 			j.Spec.BackoffLimit, j.Spec.Template.Spec.RestartPolicy = &three, corev1.RestartPolicyOnFailure
 			j.Status.Active = 1
 		}), []*corev1.Pod{podIn(corev1.RestartPolicyOnFailure, 2, waiting("CrashLoopBackOff", backOffMessage), ended(1, -5))},
-			[]string{"2 restarts in place, 1 more fails it, too", "1 pod in trouble, such as p", "next start of c between 12:00:15"}},
+			[]string{"2 restarts in place, 1 more fails it, too", "1 pod in trouble, p: container c (2 restarts) ended", "next start of c between 12:00:15"}},
 		{"success policy", jobOf(func(j *batchv1.Job) {
 			j.Spec.CompletionMode, j.Spec.Completions, j.Spec.Parallelism = &indexed, &seven, &two
 			j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: &indexes, SucceededCount: &two}}}

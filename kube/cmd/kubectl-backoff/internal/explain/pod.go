@@ -229,8 +229,7 @@ func (v *podView) summarize(x *Pod) {
 	case p.Status.Phase == "" && len(p.Status.Conditions) == 0 && len(p.Status.ContainerStatuses) == 0:
 		x.Summary, x.Trouble = "no scheduler and no kubelet has reported it yet", true
 		if v.Partial != "" { // the pods are those of files
-			x.Summary = "it has no status, as in a manifest"
-			x.Advice = "kubectl backoff check -f judges manifests"
+			x.Summary, x.Advice = asInAManifest, judgeManifests
 		}
 	case p.Spec.NodeName == "":
 		x.Summary, x.Trouble = "it waits for a node", true
@@ -260,6 +259,12 @@ func (v *podView) summarize(x *Pod) {
 		x.Trouble = true
 	}
 }
+
+// What is said about objects of files that no cluster has seen.
+const (
+	asInAManifest  = "it has no status, as in a manifest"
+	judgeManifests = "kubectl backoff check -f judges manifests"
+)
 
 // podPhases are the phases of pods. The first is that of a pod that nobody has reported.
 var podPhases = []corev1.PodPhase{"", corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown}

@@ -83,6 +83,9 @@ func (x *Explainer) Workload(o Owner, pods []Pod, jobs []Job) Workload {
 	default:
 		w.Summary = fmt.Sprintf("%d of %d pods run without trouble", ready, len(pods))
 	}
+	if missing := int(o.Wanted) - len(pods); x.Partial != "" && len(pods) > 0 && missing > 0 {
+		w.Summary += fmt.Sprintf("; %s %s", counted(missing, "pod"), x.Partial)
+	}
 	for _, c := range o.Conditions {
 		w.Summary += "; " + line(c.Type) + conditionText(c.Reason, c.Message)
 	}
