@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"strings"
@@ -19,6 +20,7 @@ type checkFlags struct {
 	check.Options
 	format string
 	strict bool
+	exits  []int
 }
 
 func checkCommand() *cobra.Command {
@@ -39,8 +41,8 @@ decide about restarts. Other kinds are counted at the end.
   notice   it has no effect
 
 For each Job in a file that you name, the worst case follows: how many pods its
-failures can cost, and how long it waits between them. What the Job does if its
-container main ends with exit code 42, restart page answers, or a run:
+failures can cost, and how long it waits between them. --exit 42 says what
+happens after each container exits with code 42. To see it happen, run the Job:
   restart job --command main='sh -c "exit 42"' --backoff 1s --explain job.yaml`,
 		SuggestFor: []string{"lint", "validate", "judge", "explain"},
 		Annotations: map[string]string{exitCodes: `  0  nothing is wrong
@@ -49,10 +51,12 @@ container main ends with exit code 42, restart page answers, or a run:
   3  output could not be written`},
 		Example: `  restart check job.yaml
   restart check --strict -o github manifests/
+  restart check --exit 1,137 job.yaml
   helm template mychart | restart check --kubernetes 1.30 -`,
 		RunE: func(c *cobra.Command, files []string) error { return runCheck(c, flags, files) },
 	}
 	c.Flags().StringVarP(&flags.format, "output", "o", "text", "`format`: text, json, or github for annotations in GitHub Actions")
+	c.Flags().IntSliceVar(&flags.exits, "exit", nil, "say what happens after a container exits with these `codes`, such as 1,42; for files that you name, in objects without errors")
 	c.Flags().BoolVar(&flags.strict, "strict", false, "exit with 1 on warnings, too")
 	c.Flags().StringVar(&flags.Kubernetes, "kubernetes", "", "`version` of the cluster, from 1.25 to 1.38: say what it drops or refuses (default "+check.Newest+")")
 	return c
@@ -65,6 +69,11 @@ func runCheck(c *cobra.Command, flags checkFlags, files []string) error {
 	if err := flags.Validate(); err != nil {
 		return usageError("--kubernetes %w", err)
 	}
+	for _, code := range flags.exits {
+		if code < math.MinInt32 || code > math.MaxInt32 {
+			return usageError("--exit %d: must be an exit code, such as 42", code)
+		}
+	}
 	print, err := printerOf(flags.format, c.OutOrStdout())
 	if err != nil {
 		return err
@@ -75,7 +84,7 @@ func runCheck(c *cobra.Command, flags checkFlags, files []string) error {
 		}
 	}
 	var total checkTotal
-	for report := range checkAll(files, c.InOrStdin(), flags.Options) {
+	for report := range checkAll(files, c.InOrStdin(), flags) {
 		total.add(report)
 		print.file(report)
 	}
@@ -98,13 +107,14 @@ type fileReport struct {
 
 // objectReport has the findings about an object.
 type objectReport struct {
-	APIVersion string           `json:"apiVersion,omitempty"`
-	Kind       string           `json:"kind"`
-	Namespace  string           `json:"namespace,omitempty"`
-	Name       string           `json:"name,omitempty"`
-	Line       int              `json:"line"`
-	Findings   []check.Finding  `json:"findings"`
-	WorstCase  *worstCaseReport `json:"worstCase,omitempty"`
+	APIVersion string             `json:"apiVersion,omitempty"`
+	Kind       string             `json:"kind"`
+	Namespace  string             `json:"namespace,omitempty"`
+	Name       string             `json:"name,omitempty"`
+	Line       int                `json:"line"`
+	Findings   []check.Finding    `json:"findings"`
+	WorstCase  *worstCaseReport   `json:"worstCase,omitempty"`
+	AfterExit  []check.ExitEffect `json:"afterExit,omitempty"` // by code, then by container
 
 	title string
 }
@@ -118,7 +128,7 @@ type worstCaseReport struct {
 }
 
 // checkAll judges files in parallel and yields their reports in order.
-func checkAll(files []string, stdin io.Reader, options check.Options) func(yield func(*fileReport) bool) {
+func checkAll(files []string, stdin io.Reader, flags checkFlags) func(yield func(*fileReport) bool) {
 	return func(yield func(*fileReport) bool) {
 		workers := runtime.GOMAXPROCS(0)
 		const ahead = 64 // reports that may wait for an earlier one
@@ -134,7 +144,7 @@ func checkAll(files []string, stdin io.Reader, options check.Options) func(yield
 		for range workers {
 			go func() {
 				for t := range tasks {
-					report := reportOf(t.read(), options)
+					report := reportOf(t.read(), flags)
 					report.named = t.name
 					t.done <- report
 				}
@@ -175,13 +185,13 @@ func checkAll(files []string, stdin io.Reader, options check.Options) func(yield
 	}
 }
 
-func reportOf(file *check.File, options check.Options) *fileReport {
+func reportOf(file *check.File, flags checkFlags) *fileReport {
 	report := &fileReport{
 		Name: file.Name, Findings: file.Findings,
 		noObjects: file.NoObjects, templated: file.Templated, encrypted: file.Encrypted,
 	}
 	for _, object := range file.Objects {
-		judgement := object.Judge(options)
+		judgement := object.Judge(flags.Options)
 		if !object.IsJudged() && len(judgement.Findings) == 0 {
 			report.others++
 			continue
@@ -200,6 +210,11 @@ func reportOf(file *check.File, options check.Options) *fileReport {
 			}
 			if seconds := int64(w.Wait.Seconds()); !w.WaitsForever() {
 				one.WorstCase.WaitSeconds = &seconds
+			}
+		}
+		if judgement.Worst() != check.Error {
+			for _, code := range flags.exits {
+				one.AfterExit = append(one.AfterExit, object.AfterExit(int32(code))...)
 			}
 		}
 		report.Objects = append(report.Objects, one)

@@ -13,7 +13,7 @@ import (
 )
 
 // textPrinter prints for people. It is silent about files without findings, but for the
-// worst cases of Jobs in files that the user named.
+// worst cases of Jobs and the effects of exits in files that the user named.
 type textPrinter struct {
 	to    io.Writer
 	style screen.Style
@@ -32,7 +32,8 @@ func (p *textPrinter) file(report *fileReport) {
 	for i := range report.Objects {
 		object := &report.Objects[i]
 		worst := object.WorstCase != nil && (report.named || len(object.Findings) > 0)
-		if len(object.Findings) == 0 && !worst {
+		exits := report.named && len(object.AfterExit) > 0
+		if len(object.Findings) == 0 && !worst && !exits {
 			continue
 		}
 		p.heading(name + ": " + human.Escape(object.title))
@@ -40,6 +41,15 @@ func (p *textPrinter) file(report *fileReport) {
 		if worst {
 			p.line("worst case", "", human.Escape(object.WorstCase.Text))
 		}
+		if exits {
+			p.exits(object.AfterExit)
+		}
+	}
+}
+
+func (p *textPrinter) exits(effects []check.ExitEffect) {
+	for _, e := range effects {
+		p.line(fmt.Sprintf("exit code %d of %s", e.Code, human.Escape(e.Container)), "", human.Escape(e.Text))
 	}
 }
 

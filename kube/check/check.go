@@ -67,7 +67,6 @@ const (
 	KindName         Kind = "name"          // a name that becomes too long for a pod
 	KindSchedule     Kind = "schedule"      // a CronJob that does not start when it seems to
 	KindGrace        Kind = "grace"         // a grace period that counts as another one
-	KindGenerated    Kind = "generated"     // a field that a cluster has set
 )
 
 // Finding is something to say about a file or an object.

@@ -76,15 +76,33 @@ func TestJudge(t *testing.T) {
 			"error line 6: spec.backoffLimit: is -2, must be 0 or more",
 			"error line 7: spec.activeDeadlineSeconds: is -3, must be 0 or more"}},
 		{"policies of a Job", with(job, "SPEC", "completionMode: Index\npodReplacementPolicy: Never\nmanagedBy: me"), []string{
-			`error line 5: spec.completionMode: is "Index", must be NonIndexed or Indexed`,
+			`error line 5: spec.completionMode: is "Index", must be NonIndexed or Indexed: did you mean Indexed?`,
 			`error line 6: spec.podReplacementPolicy: is "Never", must be Failed or TerminatingOrFailed`,
 			`error line 7: spec.managedBy: is "me", must be a domain and a path, such as example.com/controller`}},
 		{"texts that are empty", with(job, "SPEC", "completionMode: ''\npodReplacementPolicy: ''"), []string{
 			`error line 5: spec.completionMode: is "", must be NonIndexed or Indexed`,
 			`error line 6: spec.podReplacementPolicy: is "", must be Failed or TerminatingOrFailed`}},
 		{"Always in a Job", strings.Replace(with(job, "", ""), "Never", "Always", 1), []string{`error line 7: spec.template.spec.restartPolicy: is "Always": a Job's pods need OnFailure or Never`}},
+		{"a misspelt restart policy", strings.Replace(with(job, "", ""), "Never", "OnFailed", 1), []string{`error line 7: spec.template.spec.restartPolicy: is "OnFailed", must be OnFailure or Never in a Job: did you mean OnFailure?`}},
+		{"a restart policy in small letters", strings.Replace(with(cronJob, "", ""), "Never", "never", 1), []string{`error line 10: spec.jobTemplate.spec.template.spec.restartPolicy: is "never", must be OnFailure or Never in a Job: did you mean Never?`}},
+		{"a restart policy like none", strings.Replace(with(job, "", ""), "Never", "Sometimes", 1), []string{`error line 7: spec.template.spec.restartPolicy: is "Sometimes", must be OnFailure or Never in a Job`}},
+		{"a policy that needs Never", strings.Replace(with(job, "SPEC", "podFailurePolicy:\n  rules:\n  - action: Ignore\n    onExitCodes: {operator: In, values: [137]}"), "Never", "OnFailure", 1), []string{
+			"warning line 8: spec.podFailurePolicy.rules[0].onExitCodes: failures with exit code 137 never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them",
+			`error line 11: spec.template.spec.restartPolicy: is "OnFailure", must be Never with a podFailurePolicy`}},
+		{"an error in a later rule", with(job, "SPEC", "podFailurePolicy:\n  rules:\n  - action: FailJob\n    onExitCodes: {operator: In, values: [137]}\n  - action: Ignor\n    onPodConditions: [{type: DisruptionTarget}]"), []string{
+			"warning line 8: spec.podFailurePolicy.rules[0].onExitCodes: a drained node or a preemption ends containers with exit code 137 or 143, for which this rule fails the Job; put a rule for the condition DisruptionTarget before it",
+			`error line 9: spec.podFailurePolicy.rules[1].action: is "Ignor", must be Count, FailIndex, FailJob or Ignore: did you mean Ignore?`}},
+		{"an error in an earlier rule leaves the warning no meaning", with(job, "SPEC", "podFailurePolicy:\n  rules:\n  - action: Ignor\n    onPodConditions: [{type: DisruptionTarget}]\n  - action: FailJob\n    onExitCodes: {operator: In, values: [137]}"), []string{
+			`error line 7: spec.podFailurePolicy.rules[0].action: is "Ignor", must be Count, FailIndex, FailJob or Ignore: did you mean Ignore?`}},
+		{"a number with an error leaves the notice no meaning", with(job, "SPEC", "activeDeadlineSeconds: 30\nbackoffLimit: 9\nttlSecondsAfterFinished: -1"), []string{
+			"error line 7: spec.ttlSecondsAfterFinished: is -1, must be 0 or more"}},
+		{"a mistake in a container", with(job, "SPEC", "podFailurePolicy:\n  rules:\n  - action: Ignore\n    onExitCodes: {operator: In, values: [137]}\nparallelism: 1") + "        comand: [a]\n", []string{
+			"warning line 8: spec.podFailurePolicy.rules[0].onExitCodes: failures with exit code 137 never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them",
+			"error line 16: spec.template.spec.containers[0].comand: unknown field: did you mean command?"}},
+		{"a misspelt deadline leaves the warning no meaning", with(job, "SPEC", "podFailurePolicy:\n  rules:\n  - action: Ignore\n    onExitCodes: {operator: In, values: [137]}\nactiveDeadlineSecond: 1"), []string{
+			"error line 9: spec.activeDeadlineSecond: unknown field: did you mean activeDeadlineSeconds?"}},
 		{"a pod failure policy", with(job, "SPEC", "podFailurePolicy:\n  rules:\n  - action: Ignor\n    onExitCodes: {operator: In, values: [0]}\n  - action: FailJob"), []string{
-			`error line 7: spec.podFailurePolicy.rules[0].action: is "Ignor", must be Count, FailIndex, FailJob or Ignore`,
+			`error line 7: spec.podFailurePolicy.rules[0].action: is "Ignor", must be Count, FailIndex, FailJob or Ignore: did you mean Ignore?`,
 			"error line 8: spec.podFailurePolicy.rules[0].onExitCodes.values[0]: is 0, must not be 0 with In, because 0 is success",
 			"error line 9: spec.podFailurePolicy.rules[1]: must have onExitCodes or onPodConditions"}},
 		{"an ignored failure without an end", with(job, "SPEC", "podFailurePolicy:\n  rules:\n  - action: Ignore\n    onExitCodes: {operator: In, values: [137]}"), nil},
@@ -92,19 +110,17 @@ func TestJudge(t *testing.T) {
 			[]string{fmt.Sprintf("error line 3: metadata.name: is %q, must be shorter, and without dots: the last pod's host name would be %sa-999999999", long+"a", long)}},
 		{"a selector from a cluster", with(job, "SPEC", "selector: {matchLabels: {controller-uid: x}}"),
 			[]string{"error line 5: spec.selector: a new Job cannot have one, since the API server sets it: remove it, or set manualSelector"}},
-		{"a selector of an object of a cluster", strings.Replace(with(job, "SPEC", "selector: {matchLabels: {controller-uid: x}}"), "name: a", "name: a, uid: x", 1),
-			[]string{"warning line 5: spec.selector: a new Job cannot have one, since the API server sets it: remove it, or set manualSelector"}},
+		{"a selector of an object of a cluster", strings.Replace(with(job, "SPEC", "selector: {matchLabels: {controller-uid: x}}"), "name: a", "name: a, uid: x", 1), nil},
+		{"a selector of an object with a status", with(job, "SPEC", "selector: {matchLabels: {controller-uid: x}}") + "status: {active: 1}\n", nil},
+		{"a selector of an object with an empty status", with(job, "SPEC", "selector: {matchLabels: {controller-uid: x}}") + "status: {}\n",
+			[]string{"error line 5: spec.selector: a new Job cannot have one, since the API server sets it: remove it, or set manualSelector"}},
+		{"an ephemeral container of a pod of a cluster", strings.Replace(with(pod, "POD", "ephemeralContainers: [{name: e, image: x}]"), "name: a", "name: a, uid: x", 1), nil},
 		{"a manual selector", with(job, "SPEC", "manualSelector: true\nselector: {matchLabels: {app: b}}"),
 			[]string{"error line 6: spec.selector: must select the labels of the template: app=b does not"}},
 		{"a schedule", strings.Replace(with(cronJob, "SPEC", "timeZone: Mars/Base\nconcurrencyPolicy: allow"), "'* * * * *'", "'@dayly'", 1), []string{
-			`error line 5: spec.schedule: is "@dayly": unrecognized descriptor: @dayly`,
+			`error line 5: spec.schedule: no macro "@dayly": did you mean @daily?`,
 			`error line 6: spec.timeZone: is "Mars/Base": no such time zone: must be a name such as Europe/Berlin or Etc/UTC`,
-			`error line 7: spec.concurrencyPolicy: is "allow", must be Allow, Forbid or Replace`}},
-		{"a schedule with a zone", strings.Replace(with(cronJob, "", ""), "'* * * * *'", "'TZ=UTC 0 0 * * *'", 1),
-			[]string{`error line 5: spec.schedule: is "TZ=UTC 0 0 * * *", must not have TZ or CRON_TZ: use spec.timeZone`}},
-		{"a schedule that panics", strings.Replace(with(cronJob, "", ""), "'* * * * *'", "TZ=0", 1), []string{
-			`error line 5: spec.schedule: is "TZ=0", must not have TZ or CRON_TZ: use spec.timeZone`,
-			`error line 5: spec.schedule: is "TZ=0": not a schedule`}},
+			`error line 7: spec.concurrencyPolicy: is "allow", must be Allow, Forbid or Replace: did you mean Allow?`}},
 		{"a schedule that never comes", strings.Replace(with(cronJob, "SPEC", "startingDeadlineSeconds: 5"), "'* * * * *'", "0 0 30 2 *", 1), []string{
 			`warning line 5: spec.schedule: "0 0 30 2 *" is no day of any year, so no Job ever starts`,
 			"warning line 6: spec.startingDeadlineSeconds: below 10 seconds a Job may never start, since the controller looks every 10 seconds"}},
@@ -122,7 +138,7 @@ func TestJudge(t *testing.T) {
 		{"restart rules", with(pod, "CONTAINER", "restartPolicyRules:\n- {action: Stop, exitCodes: {operator: Is, values: [1]}}\n- {action: Restart}"), []string{
 			"error line 6: spec.containers[0].restartPolicy: required: restartPolicyRules need it beside them",
 			`error line 9: spec.containers[0].restartPolicyRules[0].action: is "Stop", must be Restart or RestartAllContainers`,
-			`error line 9: spec.containers[0].restartPolicyRules[0].exitCodes.operator: is "Is", must be In or NotIn`,
+			`error line 9: spec.containers[0].restartPolicyRules[0].exitCodes.operator: is "Is", must be In or NotIn: did you mean In?`,
 			"error line 10: spec.containers[0].restartPolicyRules[1].exitCodes: required: a rule needs them"}},
 		{"a restart rule without effect", with(pod, "CONTAINER", "restartPolicy: Never\nrestartPolicyRules:\n- {action: Restart, exitCodes: {operator: In, values: [1]}}\n- {action: Restart, exitCodes: {operator: In, values: [1]}}"), nil},
 		{"init containers", with(pod, "POD", "initContainers:\n- {name: main, image: x, livenessProbe: {exec: {command: [a]}}}\n- {name: b, restartPolicy: Always, image: x, lifecycle: {}, startupProbe: {successThreshold: 2}}"), []string{
@@ -226,17 +242,23 @@ func TestVersions(t *testing.T) {
 
 func TestWorstCase(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
-		{with(job, "", ""), "the Job's own failures: at most 7 pods, 10m30s of waiting; disruptions count among these failures"},
-		{with(job, "SPEC", "backoffLimit: 0"), "the Job's own failures: at most 1 pod, no waiting; disruptions count among these failures"},
+		{with(job, "", ""), "the Job's own failures and disruptions, such as drained nodes, together: at most 7 pods, 10m30s of waiting"},
+		{with(job, "SPEC", "backoffLimit: 0"), "the Job's own failures and disruptions, such as drained nodes, together: at most 1 pod, no waiting"},
 		{with(job, "SPEC", "parallelism: 0"), "no pod ever runs"},
 		{with(job, "SPEC", "managedBy: example.com/a"), ""},
-		{with(job, "SPEC", "suspend: true\nbackoffLimit: 1"), "once it is no longer suspended: the Job's own failures: at most 2 pods, 10s of waiting; disruptions count among these failures"},
+		{with(job, "SPEC", "suspend: true\nbackoffLimit: 1"), "once it is no longer suspended, the Job's own failures and disruptions, such as drained nodes, together: at most 2 pods, 10s of waiting"},
 		{with(job, "SPEC", "podFailurePolicy:\n  rules:\n  - action: Ignore\n    onPodConditions: [{type: DisruptionTarget}]"),
-			"the Job's own failures: at most 7 pods, 10m30s of waiting; disruptions: any number of pods"},
+			"the Job's own failures: at most 7 pods, 10m30s of waiting; disruptions, such as drained nodes: any number of pods more"},
 		{with(cronJob, "JOB", "completionMode: Indexed\ncompletions: 10\nparallelism: 5\nbackoffLimitPerIndex: 1"),
-			"the Job's own failures: at most 20 pods, about 20s of waiting by the clock; disruptions count among these failures"},
+			"for each run, the Job's own failures and disruptions, such as drained nodes, together: at most 20 pods, about 20s of waiting by the clock"},
 		{strings.Replace(with(job, "SPEC", "backoffLimit: 3"), "Never", "OnFailure", 1),
-			"the Job's own failures: at most 4 pods, whose containers restart in place until there are 3 restarts, 1m10s of waiting; disruptions count among these failures"},
+			"failing containers restart in their pods, and the Job fails at 3 restarts in all; pods that fail as a whole, on a drained node for example: at most 4 pods, 1m10s of waiting"},
+		{strings.Replace(with(job, "SPEC", "backoffLimit: 0"), "Never", "OnFailure", 1),
+			"failing containers restart in their pods, and the Job fails at the first restart; pods that fail as a whole, on a drained node for example: at most 1 pod, no waiting"},
+		{strings.Replace(with(cronJob, "JOB", "suspend: true\nbackoffLimit: 2147483647\nactiveDeadlineSeconds: 60"), "Never", "OnFailure", 1),
+			"for each run, once it is no longer suspended, failing containers restart in their pods, without a limit; pods that fail as a whole, on a drained node for example: any number of pods, 1m0s of waiting"},
+		{with(job, "SPEC", "podFailurePolicy:\n  rules:\n  - action: Ignore\n    onExitCodes: {operator: In, values: [42]}"),
+			"the Job's own failures: any number of pods, for ever, since a rule ignores them"},
 		{with(job, "SPEC", "backoffLimit: -1"), ""},
 		{with(pod, "", ""), ""},
 	} {

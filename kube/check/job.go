@@ -1,12 +1,8 @@
 package check
 
 import (
-	"errors"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 	apifield "k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/robfig/cron/v3"
 
 	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/jobpolicy/batch"
@@ -102,8 +96,7 @@ func (j *judge) jobName(job *batchv1.Job, s *batch.JobSpec) {
 	}
 }
 
-// jobSelector checks the selector and the labels that an API server sets, and that a file
-// has if it was taken from a cluster.
+// jobSelector checks the selector and the labels of a new Job, which the API server sets.
 func (j *judge) jobSelector(job *batchv1.Job) {
 	template := job.Spec.Template.Labels
 	if job.Spec.ManualSelector != nil && *job.Spec.ManualSelector {
@@ -116,13 +109,10 @@ func (j *judge) jobSelector(job *batchv1.Job) {
 		}
 		return
 	}
-	if !j.isNew() {
+	if !j.isNew() { // it is as the API server has made it
 		return
 	}
 	refuse := func(path, text string) { j.add(field.Invalid, path, nil, text) }
-	if job.UID != "" { // taken from a cluster, where it is as it must be
-		refuse = func(path, text string) { j.say(Warning, KindGenerated, path, text) }
-	}
 	name := finalName(&job.ObjectMeta)
 	for _, label := range []string{"controller-uid", batchv1.ControllerUidLabel} {
 		if _, isSet := template[label]; isSet {
@@ -181,81 +171,49 @@ func (j *judge) cronJob(value *batchv1.CronJob) *jobJudge {
 	return job
 }
 
-// zonePart is a part of a time zone's name, as the API server takes it.
-var zonePart = regexp.MustCompile(`^[A-Za-z._0-9+][A-Za-z._0-9+-]{0,13}$`)
-
-// schedule checks when a CronJob starts its Jobs.
-func (j *judge) schedule(spec *batchv1.CronJobSpec) {
-	const path = "spec.schedule"
-	if zone := spec.TimeZone; zone != nil {
-		j.timeZone(*zone)
-	}
-	if spec.Schedule == "" {
-		j.add(field.Required, path, nil, `a CronJob needs one, such as "0 3 * * *"`)
-		return
-	}
-	if strings.Contains(spec.Schedule, "TZ") {
-		j.add(field.Invalid, path, spec.Schedule, "must not have TZ or CRON_TZ: use spec.timeZone")
-	}
-	schedule, err := parseSchedule(spec.Schedule)
-	if err != nil {
-		j.add(field.Invalid, path, spec.Schedule, err.Error())
-		return
-	}
-	// The parser gives up after five years without a time.
-	if schedule.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
-		j.say(Warning, KindSchedule, path, fmt.Sprintf("%q is no day of any year, so no Job ever starts", spec.Schedule))
-	}
-	// The controller looks every ten seconds at most (pkg/controller/cronjob, and the
-	// documentation of startingDeadlineSeconds).
-	if deadline := spec.StartingDeadlineSeconds; deadline != nil && *deadline >= 0 && *deadline < 10 {
-		j.say(Warning, KindSchedule, "spec.startingDeadlineSeconds", "below 10 seconds a Job may never start, since the controller looks every 10 seconds")
-	}
-}
-
-// parseSchedule is cron.ParseStandard, which panics on some texts.
-func parseSchedule(text string) (schedule cron.Schedule, err error) {
-	defer func() {
-		if recover() != nil {
-			err = errors.New("not a schedule")
-		}
-	}()
-	return cron.ParseStandard(text)
-}
-
-func (j *judge) timeZone(zone string) {
-	const path = "spec.timeZone"
-	_, err := time.LoadLocation(zone)
-	bad := slices.ContainsFunc(strings.Split(zone, "/"), func(part string) bool {
-		return part == "." || part == ".." || !zonePart.MatchString(part)
-	})
-	switch {
-	case zone == "":
-		j.add(field.Invalid, path, zone, "must be the name of a time zone, or absent")
-	case strings.EqualFold(zone, "Local"):
-		j.add(field.Invalid, path, zone, "must be the name of a time zone, such as Europe/Berlin")
-	case bad || err != nil:
-		j.add(field.Invalid, path, zone, "no such time zone: must be a name such as Europe/Berlin or Etc/UTC")
-	}
-}
-
-// isSound reports whether nothing is wrong with the specification, so that its effects
-// can be judged.
-func (j *jobJudge) isSound() bool {
+// isReadable reports whether all of the specification that decides about restarts was
+// decoded, so that its effects can be judged. A mistake elsewhere in a container does not
+// matter.
+func (j *jobJudge) isReadable() bool {
 	for _, mistake := range j.Mistakes {
-		if document.Within(mistake.Path, j.at+"spec") && mistake.Fault != document.Again {
+		if document.Within(mistake.Path, j.at+"spec") && mistake.Fault != document.Again && !j.isAside(mistake) {
 			return false
 		}
 	}
+	return true
+}
+
+// isAside reports whether a mistake concerns a field of a container that neither its
+// name nor its restarts depend on.
+func (j *jobJudge) isAside(m document.Mistake) bool {
+	rest, inPod := strings.CutPrefix(m.Path, j.at+"spec.template.spec.")
+	list, inContainer, _ := strings.Cut(rest, "].")
+	if !inPod || !strings.HasPrefix(list, "containers[") && !strings.HasPrefix(list, "initContainers[") || inContainer == "" {
+		return false
+	}
+	for _, name := range []string{inContainer, m.Meant} {
+		if name == "name" || document.Within(name, "restartPolicy") || document.Within(name, "restartPolicyRules") {
+			return false
+		}
+	}
+	return true
+}
+
+// isSound reports whether the Job itself is valid, so that its worst case can be told.
+func (j *jobJudge) isSound() bool {
 	return j.job.Spec.Validate() == nil && j.spec.Template.Spec.RestartPolicy != corev1.RestartPolicyAlways
 }
 
-// lint adds the findings of jobpolicy/lint.
+// lint adds the findings of jobpolicy/lint, except those to which an error leaves no
+// meaning.
 func (j *jobJudge) lint() {
 	findings, _ := lint.CheckJobFor(j.job, j.version)
 	for _, finding := range findings {
 		if finding.Kind == lint.KindEvicted && !j.asked {
 			continue // true of every Job with such a rule, so only said about a chosen version
+		}
+		if j.isMeaningless(finding) {
+			continue
 		}
 		severity := Warning
 		if finding.Severity == lint.SeverityNotice {
@@ -264,4 +222,39 @@ func (j *jobJudge) lint() {
 		j.say(severity, Kind(finding.Kind), j.at+finding.Field, finding.Text)
 	}
 	j.stopSignals(j.at+"spec.template.", &j.spec.Template.Spec)
+}
+
+// isMeaningless reports whether an error of the specification may be the reason of a
+// finding. What a rule does depends on itself and on the rules before it, and what the
+// limits come to on all of them.
+func (j *jobJudge) isMeaningless(f lint.Finding) bool {
+	if f.Kind == lint.KindVersion {
+		return false
+	}
+	for _, e := range j.errs {
+		path, ours := strings.CutPrefix(e.Field, j.at)
+		if !ours || !document.Within(path, "spec") {
+			continue
+		}
+		switch {
+		case document.Within(path, f.Field) || document.Within(f.Field, path):
+			return true
+		case f.Rule >= 0 && isBefore(path, f):
+			return true
+		case f.Rule < 0 && (path == "spec.template.spec.restartPolicy" || !document.Within(path, "spec.template")):
+			return true
+		}
+	}
+	return false
+}
+
+// isBefore reports whether a path is in a rule before that of a finding.
+func isBefore(path string, f lint.Finding) bool {
+	policy, _, _ := strings.Cut(f.Field, ".rules[")
+	for i := range f.Rule {
+		if document.Within(path, fmt.Sprintf("%s.rules[%d]", policy, i)) {
+			return true
+		}
+	}
+	return false
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/internal/quote"
+	"github.com/restartkit/restart/internal/spelling"
 	"github.com/restartkit/restart/kube/check/document"
 )
 
@@ -33,8 +34,17 @@ func (j *judge) say(severity Severity, kind Kind, path, text string) {
 	j.findings = append(j.findings, Finding{Severity: severity, Kind: kind, Line: j.LineOf(path), Field: j.fieldPath(path), Text: text})
 }
 
-// isNew reports whether the object is yet to be created, as one of a file is.
-func (j *judge) isNew() bool { return j.Node != nil }
+// isNew reports whether the object is yet to be created. One of a file is, unless it has
+// what only a cluster sets: a UID, or a status with a field.
+func (j *judge) isNew() bool {
+	if j.Node == nil {
+		return false
+	}
+	if status := j.Node.Field("status"); status.IsObject() && len(status.Value.(document.Object)) > 0 {
+		return false
+	}
+	return j.Node.Field("metadata").Field("uid").Text() == ""
+}
 
 // Judge returns the findings about the object. It is safe for concurrent use as
 // long as nobody modifies the object.
@@ -75,9 +85,11 @@ func (o *Object) Judge(opts Options) Judgement {
 		judgement.Findings = append(judgement.Findings, finding)
 	}
 	judgement.Findings = append(judgement.Findings, j.refusals()...)
-	if job != nil && job.isSound() {
+	if job != nil && job.isReadable() {
 		job.lint()
-		judgement.WorstCase = job.worstCase()
+		if job.isSound() {
+			judgement.WorstCase = job.worstCase()
+		}
 	}
 	judgement.Findings = append(judgement.Findings, j.findings...)
 	sortByLine(judgement.Findings)
@@ -173,9 +185,35 @@ func textOf(e field.Error) string {
 	case value == "":
 		return detail
 	case strings.HasPrefix(detail, "must "):
-		return "is " + value + ", " + detail
+		return "is " + value + ", " + detail + meant(e)
 	}
 	return "is " + value + ": " + detail
+}
+
+// meant asks whether a value that is not supported was meant to be one of those that the
+// detail names, as in "must be OnFailure or Never in a Job".
+func meant(e field.Error) string {
+	value, isText := e.Value.(string)
+	list, isList := strings.CutPrefix(e.Detail, "must be ")
+	if e.Type != field.NotSupported || !isText || !isList {
+		return ""
+	}
+	var known []string
+	for word := range strings.FieldsSeq(list) {
+		name := strings.TrimSuffix(word, ",")
+		if name == "or" {
+			continue
+		}
+		if name[0] < 'A' || name[0] > 'Z' {
+			break
+		}
+		known = append(known, name)
+	}
+	// The list is short, so a guess may be bolder than among the names of fields.
+	if near := spelling.Within(len(value)/2, value, known); near != "" && len(known) > 1 {
+		return ": did you mean " + near + "?"
+	}
+	return ""
 }
 
 // follows reports whether an error at path may be due to one of the values of wrong

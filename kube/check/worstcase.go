@@ -5,6 +5,8 @@ import (
 	"math"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/jobpolicy/lint"
@@ -19,7 +21,8 @@ type WorstCase struct {
 	// indexes wait at once. It is the longest Duration if it has no bound.
 	Clock time.Duration
 
-	spec *batch.JobSpec
+	spec      *batch.JobSpec
+	ofCronJob bool // it is about each of its Jobs
 }
 
 // worstCase returns the worst case, or nil if another controller runs the Job.
@@ -32,6 +35,7 @@ func (j *jobJudge) worstCase() *WorstCase {
 	if err != nil {
 		return nil
 	}
+	_, w.ofCronJob = j.Value.(*batchv1.CronJob)
 	return w
 }
 
@@ -48,51 +52,67 @@ func WorstCaseOf(s *batch.JobSpec) (*WorstCase, error) {
 }
 
 // String returns the worst case as one sentence, as in "the Job's own failures: at most
-// 7 pods, 10m30s of waiting; disruptions: any number of pods".
+// 7 pods, 10m30s of waiting; disruptions, such as drained nodes: any number of pods more".
 func (w *WorstCase) String() string {
 	if w.Runs == 0 {
 		return "no pod ever runs"
 	}
-	text := "the Job's own failures: "
-	inPlace := w.spec.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure
+	const disruptions = "disruptions, such as drained nodes"
+	pods := w.podsText()
+	var text string
 	switch {
-	case w.Unbounded && w.Wait == math.MaxInt64:
-		text += "any number of pods, for ever, since a rule ignores them"
+	case w.spec.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure:
+		text = w.inPlaceText() + "; pods that fail as a whole, on a drained node for example: " + pods
 	case w.Unbounded:
-		text += fmt.Sprintf("any number of pods until activeDeadlineSeconds, %v, since a rule ignores them", w.Wait)
+		text = "the Job's own failures: " + pods
+	case w.IgnoresDisruptions:
+		text = "the Job's own failures: " + pods + "; " + disruptions + ": any number of pods more"
 	default:
-		text += "at most " + count(w.Runs, "pod")
-		if inPlace {
-			text += inPlaceLimit(w.spec)
-		}
-		switch {
-		case w.Wait == 0:
-			text += ", no waiting"
-		case w.Clock == math.MaxInt64:
-			text += ", any time of waiting"
-		case w.Clock < w.Wait:
-			text += fmt.Sprintf(", about %v of waiting by the clock", w.Clock)
-		default:
-			text += fmt.Sprintf(", %v of waiting", w.Wait)
-		}
-	}
-	if w.IgnoresDisruptions {
-		text += "; disruptions: any number of pods"
-	} else {
-		text += "; disruptions count among these failures"
+		text = "the Job's own failures and " + disruptions + ", together: " + pods
 	}
 	if w.spec.Suspend {
-		text = "once it is no longer suspended: " + text
+		text = "once it is no longer suspended, " + text
+	}
+	if w.ofCronJob {
+		text = "for each run, " + text
 	}
 	return text
 }
 
-// inPlaceLimit says how often containers restart in place, within their pods.
-func inPlaceLimit(spec *batch.JobSpec) string {
-	if limit := *spec.BackoffLimit; limit != math.MaxInt32 {
-		return fmt.Sprintf(", whose containers restart in place until there are %s", count(int(max(limit, 1)), "restart"))
+// podsText says how many pods there are, and how long the Job waits before replacements.
+func (w *WorstCase) podsText() string {
+	switch {
+	case w.Unbounded && w.Wait == math.MaxInt64:
+		return "any number of pods, for ever, since a rule ignores them"
+	case w.Unbounded:
+		return fmt.Sprintf("any number of pods until activeDeadlineSeconds, %v, since a rule ignores them", w.Wait)
 	}
-	return ", whose containers restart in place without a limit"
+	text := "at most " + count(w.Runs, "pod")
+	if w.Runs >= math.MaxInt32 { // the highest backoffLimit
+		text = "any number of pods"
+	}
+	switch {
+	case w.Wait == 0:
+		return text + ", no waiting"
+	case w.Clock == math.MaxInt64:
+		return text + ", any time of waiting"
+	case w.Clock < w.Wait:
+		return text + fmt.Sprintf(", about %v of waiting by the clock", w.Clock)
+	}
+	return text + fmt.Sprintf(", %v of waiting", w.Wait)
+}
+
+// inPlaceText says how often containers restart in place, within their pods.
+func (w *WorstCase) inPlaceText() string {
+	const text = "failing containers restart in their pods, "
+	switch limit := *w.spec.BackoffLimit; {
+	case limit == math.MaxInt32:
+		return text + "without a limit"
+	case limit <= 1:
+		return text + "and the Job fails at the first restart"
+	default:
+		return text + fmt.Sprintf("and the Job fails at %d restarts in all", limit)
+	}
 }
 
 // count returns a number with its noun, such as 1 pod or 2 pods.

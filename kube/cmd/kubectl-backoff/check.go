@@ -28,9 +28,12 @@ func (p *program) checkCommand() *cobra.Command {
 manifests: restart policies and rules, a Job's policies, limits and deadlines, schedules.
 Of an object that belongs to another, only the other is judged.
 
-An error is what the API server of the version would refuse. A warning is accepted, and yet
-the pods end or go on against the intention. With --kubernetes, what that version drops or
-refuses is said, too.
+  error    the API server of the version would refuse it
+  warning  it is accepted, but pods end or go on against the intention
+  notice   it has no effect
+
+check exits with 1 if it found an error, and with --strict if it found a warning. With
+--kubernetes, what that version drops or refuses is said, too.
 
 Without arguments it judges the Jobs, CronJobs, Deployments, StatefulSets, DaemonSets,
 ReplicaSets and pods of the namespace. With -f it judges manifests and needs no cluster.`,

@@ -68,7 +68,7 @@ func (p *program) fromFiles(args []string) (*selection, error) {
 		return nil, err
 	}
 	s := &selection{named: named}
-	s.objects.Events, s.objects.Nodes = f.events, f.nodes
+	s.objects.Events, s.objects.Nodes, s.objects.Partial = f.events, f.nodes, "not in the files"
 	f.setNamespaces()
 	for _, t := range f.targets {
 		switch t := t.(type) {

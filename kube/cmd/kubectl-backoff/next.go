@@ -64,7 +64,7 @@ func (p *program) next(ctx context.Context, watch bool) error {
 		return err
 	}
 	if watch {
-		return p.watchNext(ctx, c, withPods, withJobs)
+		return p.watchNext(ctx, c, objects, withPods, withJobs)
 	}
 	return p.printNext(objects)
 }
@@ -96,7 +96,7 @@ func (p *program) waitingObjects(ctx context.Context, c *cluster) (objects expla
 	if err := p.addEvents(ctx, c, s, c.namespace); err != nil {
 		return objects, false, false, err
 	}
-	err = p.addNodes(ctx, c, s)
+	err = p.addNodes(ctx, c, &s.objects)
 	return s.objects, true, jobsErr == nil, err
 }
 

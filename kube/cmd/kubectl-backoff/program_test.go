@@ -196,7 +196,7 @@ func TestCalls(t *testing.T) {
 		{"explain pod/web-7d9f -o yaml", 0, `2026-11-01T12:02:`, ""},
 		{"explain pod/web-7d9f job/daily -o name", 0, "pod/web-7d9f\njob.batch/daily\n", ""},
 		{"-n empty", 0, `no pods and no Jobs in namespace "empty"`, ""},
-		{"deploy/web", 0, "deployment shop/web: 1 of 2 pods run without trouble; pod web-7d9f: container app was OOM-killed", ""},
+		{"deploy/web", 0, "deployment shop/web: 1 of 2 pods run without trouble\n\npod shop/web-7d9f: container app (5 restarts) was OOM-killed", ""},
 		{"next -A", 0, "pod/web-7d9f", ""},
 		{"next", 0, "pod/report-x2k", ""},
 		{"next -n empty", 0, "nothing waits", ""},
@@ -436,6 +436,10 @@ func TestFiles(t *testing.T) {
 	write("broken.yaml", "kind: Pod\nmetadata: [\n---\nkind: Pod\nmetadata: {name: after}\n")
 	write("said.yaml", "# now: 2026-11-01T12:03:00Z\n"+recorded("crash-loop.yaml")[0])
 	write("old.yaml", strings.ReplaceAll(recorded("crash-loop.yaml")[0], "2026-11-01", "2025-03-01"))
+	const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 3, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: x}]}}}\n"
+	const ofCluster = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, uid: u}\nspec:\n  selector: {matchLabels: {batch.kubernetes.io/controller-uid: u}}\n" +
+		"  template: {metadata: {labels: {batch.kubernetes.io/controller-uid: u}}, spec: {restartPolicy: Never, containers: [{name: main, image: x}]}}\nstatus: {active: 1}\n"
+	endless := strings.Replace(ofCluster, "  template", "  podFailurePolicy: {rules: [{action: Ignore, onExitCodes: {operator: In, values: [1]}}]}\n  template", 1)
 	for _, tt := range []struct {
 		args, stdin    string
 		code           int
@@ -445,8 +449,8 @@ func TestFiles(t *testing.T) {
 		{"-f bundle -R", "", 0, "create the Secret smtp-keys in namespace shop", ""},
 		{"-f bundle/pods.yaml -f bundle/deep/events.yaml pod/mail", "", 0, "create the Secret smtp-keys", ""},
 		{"-f bundle/pods.yaml,bundle/deep/events.yaml mail", "", 0, "create the Secret smtp-keys", ""},
-		{"-f list.json", "", 0, "pod shop/web-7d9f: container app was OOM-killed", ""},
-		{"-f bare.json", "", 0, "pod shop/web-7d9f: container app was OOM-killed", ""},
+		{"-f list.json", "", 0, "pod shop/web-7d9f: container app (5 restarts) was OOM-killed", ""},
+		{"-f bare.json", "", 0, "pod shop/web-7d9f: container app (5 restarts) was OOM-killed", ""},
 		{"-f array.json", "", 0, "pod default/b", ""},
 		{"-f broken.yaml", "", 0, "pod default/after", "broken.yaml, document 1"},
 		{"-f said.yaml", "", 0, "overdue since 12:02:12", ""},
@@ -458,6 +462,16 @@ func TestFiles(t *testing.T) {
 		{"-f list.json -n other", "", 0, "no pods and no Jobs", ""},
 		{"-f list.json -o name", "", 0, "pod/web-7d9f", ""},
 		{"check -f -", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {backofLimit: 1}\n", 1, "line 4: spec.backofLimit: unknown field: did you mean backoffLimit?", ""},
+		{"-f -", deployment, 0, "deployment default/web: its pods are not in the files", ""},
+		{"deploy/web -f -", deployment + "---\n" + strings.Replace(recorded("crash-loop.yaml")[0], "namespace: shop", "namespace: default, labels: {app: web}", 1), 0,
+			"deployment default/web: 0 of 3 pods run without trouble; 2 pods not in the files\n", ""},
+		{"-f -", "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\nspec: {suspend: true}\n", 0, "its Jobs are not in the files; it is suspended", ""},
+		{"-f -", ofCluster, 0, "its pods are not in the files", ""},
+		{"-f -", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", 0, "it has no status, as in a manifest", ""},
+		{"-f -", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {template: {spec: {restartPolicy: Never}}}\n", 0, "job default/a: it has no status, as in a manifest", ""},
+		{"check -f -", ofCluster, 0, "nothing found", ""},
+		{"check -f - ", endless, 0, "1 warning", ""},
+		{"check -f - --strict", endless, 1, "1 warning", ""},
 		{"-f missing.yaml", "", 2, "", "no such file"},
 		{"-f -", "kind: [", 2, "", "nothing to explain could be read"},
 		{"-f list.json --at noon", "", 2, "", "must be a time"},
@@ -470,6 +484,44 @@ func TestFiles(t *testing.T) {
 				t.Errorf("exit code %d, want %d\nstdout: %s\nstderr: %s", code, tt.code, stdout, stderr)
 			}
 		})
+	}
+}
+
+// The live table knows the Events and nodes that have come since its start, and keeps
+// those that it knows if it may not read them any more.
+func TestWatchReadsEventsAndNodesAgain(t *testing.T) {
+	f, url := newFake(t)
+	streams, _, _, _ := genericiooptions.NewTestIOStreams()
+	p := &program{IOStreams: streams, now: func() time.Time { return noon }, config: newConfigFlags(), allNamespaces: true}
+	path := kubeconfig(t, url)
+	p.config.KubeConfig = &path
+	c, err := p.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods, err := c.pods(t.Context(), "", metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := explain.Objects{Pods: pods}
+	says := func() (texts string) {
+		for _, w := range explain.New(objects, p.options()).Next() {
+			texts += w.Reason + ": " + w.Why + "\n"
+		}
+		return texts
+	}
+	const mount, node = `FailedMount: MountVolume.SetUp failed for volume "keys"`, "node node-b has not reported for 1h36m"
+	if text := says(); strings.Contains(text, mount) || strings.Contains(text, node) {
+		t.Fatalf("known without Events and nodes:\n%s", text)
+	}
+	for _, forbidden := range []bool{false, true} {
+		f.forbidden["events"], f.forbidden["nodes"] = forbidden, false
+		if err := p.rereadRelated(t.Context(), c, &objects); err != nil {
+			t.Fatal(err)
+		}
+		if text := says(); !strings.Contains(text, mount) || !strings.Contains(text, node) {
+			t.Errorf("forbidden %v:\n%s", forbidden, text)
+		}
 	}
 }
 

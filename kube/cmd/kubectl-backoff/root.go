@@ -20,7 +20,7 @@ import (
 // The exit codes.
 const (
 	exitOK      = 0
-	exitFailed  = 1 // an object does not exist, or check found something
+	exitFailed  = 1 // an object does not exist, or check found an error or, with --strict, a warning
 	exitUsage   = 2
 	exitCluster = 3 // the cluster does not answer, or refuses
 )
@@ -134,8 +134,8 @@ const examples = `  kubectl backoff                        what waits or is in t
   kubectl get pods,jobs,events,nodes -o yaml | kubectl backoff -f -`
 
 const exitCodes = `
-Exit codes: 0 done, 1 an object does not exist or check found something, 2 used wrongly,
-3 the cluster does not answer or refuses.
+Exit codes: 0 done, 1 an object does not exist or check found an error (with --strict, a
+warning), 2 used wrongly, 3 the cluster does not answer or refuses.
 `
 
 func newRoot(p *program) *cobra.Command {

@@ -112,7 +112,7 @@ func (p *program) addRelated(ctx context.Context, c *cluster, s *selection) erro
 			break
 		}
 	}
-	return p.addNodes(ctx, c, s)
+	return p.addNodes(ctx, c, &s.objects)
 }
 
 // addPods adds the pods among the targets in a namespace, and those of other targets.
@@ -145,6 +145,7 @@ func (p *program) addPods(ctx context.Context, c *cluster, s *selection, namespa
 	pods, err := c.pods(ctx, namespace, options)
 	if isForbidden(err) {
 		p.warn("%v; explained without their pods", err)
+		s.objects.Partial = "not readable"
 		return nil
 	}
 	if err != nil {
@@ -176,24 +177,34 @@ func (p *program) addPods(ctx context.Context, c *cluster, s *selection, namespa
 // addEvents adds the Events of a namespace that may explain something. A list of all
 // would be long, and most of them are Normal.
 func (p *program) addEvents(ctx context.Context, c *cluster, s *selection, namespace string) error {
-	selectors := []string{"type=" + corev1.EventTypeWarning, "reason=Killing"}
+	selectors := warningEvents
 	if len(s.targets) == 1 {
 		if pod, ok := s.targets[0].(*corev1.Pod); ok {
 			selectors = []string{"involvedObject.kind=Pod,involvedObject.name=" + pod.Name}
 		}
 	}
+	events, err := c.selectedEvents(ctx, namespace, selectors)
+	if isForbidden(err) {
+		p.warn("%v; explained without them", err)
+		err = nil
+	}
+	s.objects.Events = append(s.objects.Events, events...)
+	return err
+}
+
+// warningEvents select the Events of a namespace that may explain something.
+var warningEvents = []string{"type=" + corev1.EventTypeWarning, "reason=Killing"}
+
+// selectedEvents reads the Events that any of the selectors selects, up to an error.
+func (c *cluster) selectedEvents(ctx context.Context, namespace string, selectors []string) (all []*corev1.Event, err error) {
 	for _, selector := range selectors {
 		events, err := c.events(ctx, namespace, selector)
-		if isForbidden(err) {
-			p.warn("%v; explained without them", err)
-			return nil
-		}
 		if err != nil {
-			return err
+			return all, err
 		}
-		s.objects.Events = append(s.objects.Events, events...)
+		all = append(all, events...)
 	}
-	return nil
+	return all, nil
 }
 
 // mostNodes is the number of nodes read for the pods that do not explain
@@ -202,9 +213,9 @@ const mostNodes = 20
 
 // addNodes adds the nodes of pods that look as if their node did not report. Who may not
 // read nodes is told less.
-func (p *program) addNodes(ctx context.Context, c *cluster, s *selection) error {
+func (p *program) addNodes(ctx context.Context, c *cluster, o *explain.Objects) error {
 	asked := make(map[string]bool)
-	for _, pod := range s.objects.Pods {
+	for _, pod := range o.Pods {
 		name := explain.NodeOf(pod, p.options().Now)
 		if name == "" || asked[name] || len(asked) == mostNodes {
 			continue
@@ -213,14 +224,14 @@ func (p *program) addNodes(ctx context.Context, c *cluster, s *selection) error 
 		node, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		switch err := c.explainError("node "+name, err); {
 		case err == nil:
-			s.objects.Nodes = append(s.objects.Nodes, node)
+			o.Nodes = append(o.Nodes, node)
 		case isForbidden(err):
 			return nil
 		default:
 			if exit, ok := err.(*exitError); !ok || exit.code != exitFailed {
 				return err
 			}
-			s.objects.GoneNodes = append(s.objects.GoneNodes, name)
+			o.GoneNodes = append(o.GoneNodes, name)
 		}
 	}
 	return nil

@@ -25,8 +25,13 @@ import (
 // redraw is the time between two looks at the watched objects.
 const redraw = time.Second
 
-// watchNext shows the waiting containers and Jobs until the program is interrupted.
-func (p *program) watchNext(ctx context.Context, c *cluster, withPods, withJobs bool) error {
+// reread is the time between two reads of the Events and nodes, which are not watched:
+// there are many of both, and few of them explain something.
+const reread = 30 * time.Second
+
+// watchNext shows the waiting containers and Jobs until the program is interrupted. It
+// begins with the Events and nodes that have just been read.
+func (p *program) watchNext(ctx context.Context, c *cluster, objects explain.Objects, withPods, withJobs bool) error {
 	config := rest.CopyConfig(c.config)
 	config.Timeout = 0 // a watch is one long request
 	client, err := kubernetes.NewForConfig(config)
@@ -59,8 +64,15 @@ func (p *program) watchNext(ctx context.Context, c *cluster, withPods, withJobs 
 	defer end()
 	ticker := time.NewTicker(redraw)
 	defer ticker.Stop()
+	read := p.now()
 	for ctx.Err() == nil {
-		objects := explain.Objects{Pods: stored[corev1.Pod](pods), Jobs: stored[batchv1.Job](jobs)}
+		objects.Pods, objects.Jobs = stored[corev1.Pod](pods), stored[batchv1.Job](jobs)
+		if p.now().Sub(read) >= reread {
+			read = p.now()
+			if err := p.rereadRelated(ctx, c, &objects); err != nil {
+				trouble.set(err)
+			}
+		}
 		if err := view.show(explain.New(objects, p.options()).Next(), trouble.take()); err != nil {
 			return &exitError{exitFailed, fmt.Errorf("writing the output: %w", err)}
 		}
@@ -69,6 +81,24 @@ func (p *program) watchNext(ctx context.Context, c *cluster, withPods, withJobs 
 		case <-ticker.C:
 		}
 	}
+	return nil
+}
+
+// rereadRelated replaces the Events and nodes. After an error those that were known stay.
+// Who may not read them was warned at the start.
+func (p *program) rereadRelated(ctx context.Context, c *cluster, o *explain.Objects) error {
+	events, err := c.selectedEvents(ctx, c.namespace, warningEvents)
+	switch {
+	case err == nil:
+		o.Events = events
+	case !isForbidden(err):
+		return err
+	}
+	fresh := explain.Objects{Pods: o.Pods}
+	if err := p.addNodes(ctx, c, &fresh); err != nil {
+		return err
+	}
+	o.Nodes, o.GoneNodes = fresh.Nodes, fresh.GoneNodes
 	return nil
 }
 

@@ -28,8 +28,8 @@ type Container struct {
 	Advice   string       `json:"advice,omitempty"` // what to do about it
 	Start    *Start       `json:"start,omitempty"`  // nil if it is not about to start
 	NextExit *NextExit    `json:"nextExit,omitempty"`
-	Exits    []Exit       `json:"exits,omitempty"`  // those that the cluster still has, the latest last
-	Unseen   int64        `json:"unseen,omitempty"` // earlier exits, which the cluster no longer has
+	Exits    []Exit       `json:"exits,omitempty"`  // those that the status has, the latest last
+	Unseen   int64        `json:"unseen,omitempty"` // earlier exits, which the status does not keep
 	Decision *Decision    `json:"decision,omitempty"`
 	Agent    string       `json:"agent,omitempty"` // the prediction for an agent on the node, by the pod's annotation
 	Events   []Event      `json:"events,omitempty"`
@@ -282,7 +282,7 @@ func (v *podView) explainTerminated(c *Container, h *convert.History, events []*
 	default:
 		c.Trouble = true
 		c.short = cause(c.last())
-		c.Why = "it " + c.short + ", and the kubelet starts it again after a delay"
+		c.Why = "the kubelet starts it again after a delay"
 		c.Advice = v.exitAdvice(c, h, events)
 		c.Start = v.estimate(h)
 	}
@@ -293,7 +293,7 @@ func (v *podView) explainTerminated(c *Container, h *convert.History, events []*
 func (v *podView) estimate(h *convert.History) *Start {
 	exit, ok := h.Last()
 	if !ok || exit.Finished.IsZero() {
-		return &Start{Why: "the cluster does not have the time of the exit from which the delay counts"}
+		return &Start{Why: "the status does not have the time of the exit from which the delay counts"}
 	}
 	delay, how := estimatedDelay(h)
 	s := v.restartStart(exit.Finished, delay)
@@ -344,7 +344,7 @@ func (v *podView) explainWaiting(c *Container, i int, events []*corev1.Event) {
 	case "CrashLoopBackOff":
 		if delay, named := h.CrashLoopDelay(); named {
 			most := backoff.KubeletRestart(delay, v.SyncFrequency).To
-			c.Start = &Start{From: v.Now, To: v.Now.Add(most), Estimated: true, Why: fmt.Sprintf("the kubelet's delay of %s, which counts from an exit that the cluster no longer has", short(delay))}
+			c.Start = &Start{From: v.Now, To: v.Now.Add(most), Estimated: true, Why: fmt.Sprintf("the kubelet's delay of %s, which counts from an exit that the status does not have", short(delay))}
 			return
 		}
 		c.Start = v.estimate(h)

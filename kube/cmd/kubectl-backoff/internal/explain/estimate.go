@@ -27,6 +27,9 @@ func estimatedDelay(h *convert.History) (time.Duration, string) {
 	if ran := runLength(exit); ran > crashLoop.ResetAfter {
 		return 0, fmt.Sprintf("a run of more than %s starts the delays over", short(crashLoop.ResetAfter))
 	}
+	if len(h.Exits) > 1 && runLength(h.Exits[0]) > crashLoop.ResetAfter {
+		return crashLoop.Initial, fmt.Sprintf("the run before lasted more than %s, which started the delays over, so this one is the first, of %s", short(crashLoop.ResetAfter), short(crashLoop.Initial))
+	}
 	byRun, how := delayAfterRun(exit.Run)
 	before, ok := delayBefore(h)
 	delay := afterDelay(before)
@@ -98,7 +101,11 @@ func delayBetween(finished, started time.Time) (delay time.Duration, ok bool) {
 func nextDelay(h *convert.History) time.Duration {
 	s := h.Status
 	byRun, _ := delayAfterRun(int64(s.RestartCount) + 1)
-	if exit, ok := h.Last(); ok && s.State.Running != nil {
+	exit, ok := h.Last()
+	if ok && runLength(exit) > crashLoop.ResetAfter {
+		return crashLoop.Initial // the delays had started over, and the run that goes on waited for none
+	}
+	if ok && s.State.Running != nil {
 		if before, ok := delayBetween(exit.Finished, s.State.Running.StartedAt.Time); ok {
 			return min(afterDelay(before), byRun)
 		}

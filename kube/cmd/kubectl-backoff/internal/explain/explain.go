@@ -41,6 +41,10 @@ type Objects struct {
 	Events    []*corev1.Event
 	Nodes     []*corev1.Node
 	GoneNodes []string // names of nodes that the cluster surely does not have
+
+	// Partial says where pods and Jobs may be missing from the lists although the cluster
+	// has them, as in "not in the files". "" means that none is missing.
+	Partial string
 }
 
 // Explainer explains objects. It is safe for concurrent use by multiple goroutines as

@@ -34,6 +34,8 @@ type Job struct {
 	Events     []Event     `json:"events,omitempty"`
 	Findings   []Finding   `json:"findings,omitempty"`
 	Notes      []string    `json:"notes,omitempty"`
+
+	unseen string // why the failed pods that Unseen counts are not shown
 }
 
 // Counts are the numbers of a Job's pods by its status.
@@ -62,6 +64,9 @@ func (x *Explainer) Job(job *batchv1.Job) Job {
 	}
 	out.Failures = j.failures()
 	out.Unseen = max(int64(job.Status.Failed)-int64(j.countedFailures()), 0)
+	if out.unseen = " that the cluster no longer has"; x.Partial != "" {
+		out.unseen = ", " + x.Partial
+	}
 	if _, finished := j.job.Status.Finished(); !finished {
 		out.Indexes = j.indexes()
 		for i := range out.Indexes {
@@ -104,6 +109,8 @@ type jobView struct {
 	foreign bool // an unknown controller runs the Job
 	plan    jobpolicy.Plan
 	planned bool
+	hidden  bool // pods on which the plan depends are missing from Pods
+	raw     bool // the Job is a manifest, which no cluster has seen
 	notes   []string
 }
 
@@ -130,6 +137,11 @@ func (x *Explainer) newJobView(job *batchv1.Job) *jobView {
 	default:
 		j.foreign = true
 	}
+	j.hidden = j.podsHidden()
+	j.raw = j.Partial != "" && job.UID == "" && job.Status.StartTime == nil && len(job.Status.Conditions) == 0
+	if j.hidden || j.raw {
+		return j
+	}
 	in := jobpolicy.Input{Job: j.job, Pods: j.pods, State: j.state(), Now: x.Now}
 	planned := *j.job
 	planned.Spec.ActiveDeadlineSeconds = nil // it is a limit of its own; here it would hide a later delay
@@ -145,6 +157,23 @@ func (x *Explainer) newJobView(job *batchv1.Job) *jobView {
 		}
 	}
 	return j
+}
+
+// podsHidden reports whether Pods lack pods of the Job that the cluster has: some of the
+// active ones, or all of the failed ones, whose ends the delay depends on.
+func (j *jobView) podsHidden() bool {
+	if j.Partial == "" {
+		return false
+	}
+	active := int32(0)
+	for _, p := range j.objects {
+		if !podEnded(p) && p.DeletionTimestamp == nil {
+			active++
+		}
+	}
+	s := &j.object.Status
+	remembered := j.spec.ManagedBy == ours && j.object.Annotations[jobcontroller.AnnotationMemory] != ""
+	return active < s.Active || len(j.objects) == 0 && s.Failed > 0 && !remembered
 }
 
 // state returns the state for the plan. The Job controller of Kubernetes keeps its own

@@ -21,6 +21,8 @@ type Failure struct {
 	Rule    int          `json:"rule"`              // its index, -1 if none
 	Counted bool         `json:"counted"`           // towards the limits
 	Rules   []string     `json:"rules,omitempty"`   // why each rule did or did not decide
+
+	container string // whose exit it was; "" if unknown
 }
 
 // failed returns the number of counted failures, including those that the status does
@@ -64,7 +66,7 @@ func (j *jobView) failures() (all []Failure) {
 		}
 		m := jobpolicy.MatchPod(j.spec.PodFailurePolicy, p)
 		f := Failure{Pod: p.Name, Index: -1, At: p.FinishTime(), Action: m.Action, Rule: m.Rule, Counted: m.Counted()}
-		f.Exit, f.Message = podExit(p)
+		f.Exit, f.Message, f.container = podExit(p)
 		if j.spec.CompletionMode == batch.IndexedCompletion {
 			f.Index = p.CompletionIndex()
 		}
@@ -78,8 +80,8 @@ func (j *jobView) failures() (all []Failure) {
 }
 
 // podExit describes the end of a failed pod, and returns the termination message of the
-// container that failed.
-func podExit(p *batch.Pod) (exit, message string) {
+// container that failed, and its name.
+func podExit(p *batch.Pod) (exit, message, container string) {
 	reason := ""
 	if p.Status.Reason != "" || p.Status.Message != "" {
 		reason = "the pod failed" + conditionText(p.Status.Reason, p.Status.Message)
@@ -87,9 +89,9 @@ func podExit(p *batch.Pod) (exit, message string) {
 	for _, statuses := range [][]batch.ContainerStatus{p.Status.ContainerStatuses, p.Status.InitContainerStatuses} {
 		for i := range statuses {
 			if t := statuses[i].State.Terminated; t != nil && t.ExitCode != 0 {
-				return sentence("; ", reason, fmt.Sprintf("container %s ended with %s", line(statuses[i].Name), exitText(t.ExitCode, t.Signal, t.Reason))), t.Message
+				return sentence("; ", reason, fmt.Sprintf("container %s ended with %s", line(statuses[i].Name), exitText(t.ExitCode, t.Signal, t.Reason))), t.Message, statuses[i].Name
 			}
 		}
 	}
-	return cmp.Or(reason, "the pod does not show why it failed"), ""
+	return cmp.Or(reason, "the pod does not show why it failed"), "", ""
 }

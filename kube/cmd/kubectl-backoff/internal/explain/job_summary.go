@@ -31,6 +31,7 @@ func (j *jobView) summarize(x *Job) {
 		switch batch.JobConditionType(c.Type) {
 		case batch.JobFailureTarget:
 			x.Summary, x.Trouble = "it is failing and waits for its pods to end"+conditionText(c.Reason, c.Message)+j.endings(), true
+			x.Advice = j.failureAdvice(x)
 			return
 		case batch.JobSuccessCriteriaMet:
 			x.Summary = "it has met its success criteria and waits for its pods to end" + conditionText(c.Reason, c.Message) + j.endings()
@@ -53,6 +54,16 @@ func (j *jobView) summarize(x *Job) {
 		}
 	case j.spec.Suspend:
 		x.Summary, x.Trouble = "it is suspended; set spec.suspend to false to resume it", true
+	case j.raw:
+		x.Summary, x.Advice = asInAManifest, judgeManifests
+	case j.hidden:
+		whose := "its pods"
+		if len(j.objects) > 0 {
+			whose = "some of its pods"
+		}
+		x.Summary = fmt.Sprintf("%d active, %d succeeded, %d failed; %s are %s, so nothing is said about what comes next", s.Active, s.Succeeded, s.Failed, whose, j.Partial)
+		x.Trouble = s.Active == 0
+		x.Advice = j.logsOfAll()
 	case j.foreign:
 		x.Summary = fmt.Sprintf("%s runs it, whose delays are not known", line(j.spec.ManagedBy))
 	case len(blockers) > 0:
@@ -66,6 +77,7 @@ func (j *jobView) summarize(x *Job) {
 			x.Summary += "; the latest failed pod: " + x.Failures[0].text()
 		}
 		x.Summary += j.nearLimit(x)
+		x.Advice = j.failureAdvice(x)
 	case x.Start != nil:
 		x.Summary = counted(len(j.plan.Create), "pod") + " can start now"
 		x.Trouble = j.Now.Sub(j.object.CreationTimestamp.Time) > time.Minute
@@ -73,11 +85,16 @@ func (j *jobView) summarize(x *Job) {
 			x.Summary, x.Trouble = "its pods cannot be created: "+line(e.Message), true
 		}
 	case len(x.Waiting) > 0:
-		x.Summary, x.Trouble = fmt.Sprintf("%s in trouble, such as %s: %s", counted(len(x.Waiting), "pod"), line(x.Waiting[0].Name), x.Waiting[0].Summary), true
+		suchAs := ""
+		if len(x.Waiting) > 1 {
+			suchAs = "such as "
+		}
+		x.Summary, x.Trouble = fmt.Sprintf("%s in trouble, %s%s: %s", counted(len(x.Waiting), "pod"), suchAs, line(x.Waiting[0].Name), x.Waiting[0].Summary), true
 		x.Summary += j.nearLimit(x)
 		x.Advice = x.Waiting[0].Advice
 	case waiting > 0:
 		x.Summary, x.Trouble = counted(waiting, "index")+" waiting for a delay after a failure", true
+		x.Advice = j.failureAdvice(x)
 	default:
 		x.Summary = fmt.Sprintf("nothing is wrong: %d active, %d succeeded, %d failed", s.Active, s.Succeeded, s.Failed)
 	}
@@ -219,13 +236,36 @@ func (j *jobView) lostPods() (names, texts []string) {
 	return names, texts
 }
 
-// failureAdvice says where to look after a Job has failed.
+// failureAdvice says where to look after pods of a Job have failed.
 func (j *jobView) failureAdvice(x *Job) string {
+	namespace := line(j.object.Namespace)
 	if len(x.Failures) > 0 {
-		return fmt.Sprintf("see the log of the pod: kubectl logs -n %s %s --all-containers", line(j.object.Namespace), line(x.Failures[0].Pod))
+		f := &x.Failures[0]
+		text := fmt.Sprintf("see the log of the failed pod: kubectl logs -n %s %s", namespace, line(f.Pod))
+		if f.container == "" {
+			return text + " --all-containers"
+		}
+		return text + " -c " + line(f.container)
+	}
+	// A pod that still ends, or restarts in place, has the log of the run before.
+	if len(x.Waiting) > 0 {
+		for i := range x.Waiting[0].Containers {
+			if c := &x.Waiting[0].Containers[i]; c.Restarts > 0 && c.last() != nil && c.last().Code != 0 {
+				return fmt.Sprintf("see the log of the failed run: kubectl logs -n %s %s -c %s --previous", namespace, line(x.Waiting[0].Name), line(c.Name))
+			}
+		}
 	}
 	if j.restartsInPlace() {
 		return "the pod was deleted, and its logs with it (restartPolicy OnFailure): look in a log collector, and for an hour in kubectl events -n " + line(j.object.Namespace)
 	}
+	if j.Partial != "" {
+		return j.logsOfAll()
+	}
 	return "its failed pods are gone, and their logs with them; a log collector may have them"
+}
+
+// logsOfAll says how to see the logs of pods that are missing from Pods.
+func (j *jobView) logsOfAll() string {
+	return fmt.Sprintf("see the logs of the pods that the cluster still has: kubectl logs -n %s -l %s=%s --all-containers --prefix",
+		line(j.object.Namespace), batchv1.JobNameLabel, line(j.object.Name))
 }

@@ -90,7 +90,7 @@ func TestJobs(t *testing.T) {
 			j.Spec.BackoffLimit, j.Spec.Template.Spec.RestartPolicy = &three, corev1.RestartPolicyOnFailure
 			j.Status.Active = 1
 		}), []*corev1.Pod{podIn(corev1.RestartPolicyOnFailure, 2, waiting("CrashLoopBackOff", backOffMessage), ended(1, -5))},
-			[]string{"2 restarts in place, 1 more fails it, too", "1 pod in trouble, such as p", "next start of c between 12:00:15"}},
+			[]string{"2 restarts in place, 1 more fails it, too", "1 pod in trouble, p: container c (2 restarts) ended", "next start of c between 12:00:15"}},
 		{"success policy", jobOf(func(j *batchv1.Job) {
 			j.Spec.CompletionMode, j.Spec.Completions, j.Spec.Parallelism = &indexed, &seven, &two
 			j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: &indexes, SucceededCount: &two}}}
@@ -110,6 +110,24 @@ func TestJobs(t *testing.T) {
 		{"failing", jobOf(func(j *batchv1.Job) {
 			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue, Reason: "DeadlineExceeded"}}
 		}), nil, []string{"it is failing and waits for its pods to end (DeadlineExceeded)"}},
+		{"failing, with a failed pod", jobOf(func(j *batchv1.Job) {
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded"}}
+		}), []*corev1.Pod{jobPod("a", 1, -5, true)}, []string{"to do         see the log of the failed pod: kubectl logs -n default a -c c\n"}},
+		{"failing, with a pod that restarts in place", jobOf(func(j *batchv1.Job) {
+			j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+			j.Status.Active = 1
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded"}}
+		}), []*corev1.Pod{podIn(corev1.RestartPolicyOnFailure, 2, waiting("CrashLoopBackOff", backOffMessage), ended(1, -5))},
+			[]string{"to do         see the log of the failed run: kubectl logs -n default p -c c --previous\n"}},
+		{"waiting for the next pod", jobOf(func(*batchv1.Job) {}), []*corev1.Pod{jobPod("a", 1, -5, true)},
+			[]string{"its next pod starts in 5s to 7s", "to do         see the log of the failed pod: kubectl logs -n default a -c c\n"}},
+		{"a pod that failed without an exit", jobOf(func(j *batchv1.Job) {
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
+		}), []*corev1.Pod{func() *corev1.Pod {
+			p := jobPod("a", 1, -5, false)
+			p.Status.ContainerStatuses, p.Status.Reason = nil, "Evicted"
+			return p
+		}()}, []string{"kubectl logs -n default a --all-containers"}},
 		{"terminating pods", jobOf(func(j *batchv1.Job) {
 			failed := batchv1.Failed
 			j.Spec.PodReplacementPolicy, j.Status.Terminating = &failed, new(int32(1))
@@ -132,6 +150,43 @@ func TestJobs(t *testing.T) {
 			if !strings.Contains(text.String(), part) {
 				t.Errorf("%s: want %q in\n%s", tt.name, part, text.String())
 			}
+		}
+	}
+}
+
+// Pods that files lack are not taken for pods that the cluster lacks.
+func TestJobsWithoutTheirPods(t *testing.T) {
+	const hidden = "its pods are not in the files, so nothing is said about what comes next"
+	const logs = "kubectl logs -n default -l batch.kubernetes.io/job-name=j --all-containers --prefix"
+	failed := batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}
+	for _, tt := range []struct {
+		name    string
+		status  batchv1.JobStatus
+		pods    []*corev1.Pod
+		trouble bool
+		says    string
+	}{
+		{"an active one", batchv1.JobStatus{Active: 1}, nil, false, "1 active, 0 succeeded, 0 failed; " + hidden},
+		{"an active one beside one that is there", batchv1.JobStatus{Active: 1, Failed: 1}, []*corev1.Pod{jobPod("a", 1, -5, false)}, false, "some of " + hidden},
+		{"the failed ones, on whose ends the delay depends", batchv1.JobStatus{Failed: 2}, nil, true, "0 active, 0 succeeded, 2 failed; " + hidden},
+		{"the logs", batchv1.JobStatus{Failed: 2}, nil, true, logs},
+		{"how many", batchv1.JobStatus{Failed: 2}, nil, true, "2 failed pods, not in the files"},
+		{"after the end", batchv1.JobStatus{Failed: 2, Conditions: []batchv1.JobCondition{failed}}, nil, true, logs},
+		{"none", batchv1.JobStatus{}, nil, true, "1 pod can start now"},
+		{"none of those that count", batchv1.JobStatus{Failed: 1}, []*corev1.Pod{jobPod("a", 1, -5, false)}, true, "its next pod starts in 5s to 7s"},
+	} {
+		job := jobOf(func(j *batchv1.Job) { tt.status.StartTime, j.Status = j.Status.StartTime, tt.status })
+		objects := ownedBy(job, tt.pods)
+		objects.Partial = "not in the files"
+		var text strings.Builder
+		explainer := New(objects, noon)
+		x := explainer.Job(job)
+		(&Printer{W: &text, Options: noon}).Job(&x)
+		if x.Trouble != tt.trouble || !strings.Contains(text.String(), tt.says) || strings.Contains(text.String(), "the cluster no longer has") {
+			t.Errorf("%s: trouble %v, want %v, and %q in\n%s", tt.name, x.Trouble, tt.trouble, tt.says, text.String())
+		}
+		if waits := explainer.Next(); strings.Contains(text.String(), hidden) && len(waits) > 0 {
+			t.Errorf("%s: %+v", tt.name, waits)
 		}
 	}
 }

@@ -228,6 +228,9 @@ func (v *podView) summarize(x *Pod) {
 		v.summarizeOver(x)
 	case p.Status.Phase == "" && len(p.Status.Conditions) == 0 && len(p.Status.ContainerStatuses) == 0:
 		x.Summary, x.Trouble = "no scheduler and no kubelet has reported it yet", true
+		if v.Partial != "" { // the pods are those of files
+			x.Summary, x.Advice = asInAManifest, judgeManifests
+		}
 	case p.Spec.NodeName == "":
 		x.Summary, x.Trouble = "it waits for a node", true
 		if len(x.Waits) > 0 {
@@ -251,7 +254,20 @@ func (v *podView) summarize(x *Pod) {
 	default:
 		v.summarizeFine(x)
 	}
+	if !slices.Contains(podPhases, p.Status.Phase) {
+		x.Summary = fmt.Sprintf("its phase %s does not exist, since a pod's phase is %s; apart from that, %s", quoted(line(string(p.Status.Phase))), listedOr(podPhases[1:]), x.Summary)
+		x.Trouble = true
+	}
 }
+
+// What is said about objects of files that no cluster has seen.
+const (
+	asInAManifest  = "it has no status, as in a manifest"
+	judgeManifests = "kubectl backoff check -f judges manifests"
+)
+
+// podPhases are the phases of pods. The first is that of a pod that nobody has reported.
+var podPhases = []corev1.PodPhase{"", corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown}
 
 func (v *podView) restartingAll() bool {
 	c := condition(v.p, corev1.AllContainersRestarting)
@@ -265,7 +281,7 @@ func (v *podView) whyRestartAll(x *Pod) string {
 	for i := range x.Containers {
 		c := &x.Containers[i]
 		if c.Decision != nil && c.Decision.Action == "RestartAllContainers" && c.last() != nil {
-			return fmt.Sprintf(", because container %s %s", line(c.Name), cause(c.last()))
+			return fmt.Sprintf(", because container %s %s; %s so far", line(c.Name), cause(c.last()), counted(max(c.Restarts, 0), "restart"))
 		}
 	}
 	return ""
@@ -344,7 +360,13 @@ func (v *podView) summarizeTrouble(x *Pod, first *Container) {
 		if !c.Trouble {
 			continue
 		}
-		text := fmt.Sprintf("%s %s %s", roles[c.Role], line(c.Name), c.short)
+		restarts := ""
+		switch {
+		case c.State == "running" && (v.unstable(c) || c.Restarts < fewRestarts): // said, or long ago
+		case c.Restarts > 0:
+			restarts = " (" + counted(c.Restarts, "restart") + ")"
+		}
+		text := fmt.Sprintf("%s %s%s %s", roles[c.Role], line(c.Name), restarts, c.short)
 		if words := c.lastWords(); words != "" && c.State != "running" && !strings.Contains(text, words) {
 			text += ", with the last words " + quoted(words)
 		}

@@ -71,7 +71,7 @@ func TestPods(t *testing.T) {
 		{"overdue", podIn(always, 3, waiting("CrashLoopBackOff", backOffMessage), ended(1, -120)), true, "overdue since 11:58:32 (1m28s)"},
 		{"within the range", podIn(always, 3, waiting("CrashLoopBackOff", backOffMessage), ended(1, -25)), true, "at any moment, by 12:00:07 (within 7s)"},
 		{"another message", podIn(always, 3, waiting("CrashLoopBackOff", "patience"), ended(1, -25)), true, "estimated: between 12:00:15 and 12:00:37"},
-		{"no exit", podIn(always, 3, waiting("CrashLoopBackOff", backOffMessage), nil), true, "which counts from an exit that the cluster no longer has"},
+		{"no exit", podIn(always, 3, waiting("CrashLoopBackOff", backOffMessage), nil), true, "which counts from an exit that the status does not have"},
 		{"unknown reason", podIn(always, 0, waiting("Teleporting", ""), nil), true, "the kubelet says Teleporting"},
 		{"no state", podIn(always, 0, corev1.ContainerState{}, nil), true, "it is being prepared"},
 		{"escape sequences", podIn(always, 0, waiting("Odd\x1b[31m", "a\x1b[2J\r\nb"), nil), true, "a\uFFFD[2J b"},
@@ -87,7 +87,16 @@ func TestPods(t *testing.T) {
 			p.Status.Phase = corev1.PodPending
 			p.Spec.InitContainers = []corev1.Container{{Name: "i"}}
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "i", RestartCount: 1, State: waiting("CrashLoopBackOff", backOffMessage), LastTerminationState: corev1.ContainerState{Terminated: ended(1, -5)}}}
-		}), true, "init container i ended with exit code 1 and waits in CrashLoopBackOff"},
+		}), true, "init container i (1 restart) ended with exit code 1 and waits in CrashLoopBackOff"},
+		{"a phase that does not exist", with(podIn(always, 0, running, nil), func(p *corev1.Pod) { p.Status.Phase = "Foo" }), true,
+			`its phase "Foo" does not exist, since a pod's phase is Pending, Running, Succeeded, Failed or Unknown; apart from that, nothing is wrong`},
+		{"a phase in small letters", with(podIn(always, 0, running, nil), func(p *corev1.Pod) { p.Status.Phase = "running" }), true, `its phase "running" does not exist`},
+		{"a command that is missing", podIn(always, 1, waiting("RunContainerError", `failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: exec: "nope": executable file not found in $PATH: unknown`), ended(128, -5)), true,
+			`container c (1 restart) cannot start (RunContainerError): exec: "nope": executable file not found in $PATH; it starts again`},
+		{"restarts of a container that is not ready", with(podIn(always, 7, running, ended(0, -90)), func(p *corev1.Pod) {
+			p.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: at(-86400)}
+			p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{}
+		}), true, "container c (7 restarts) is not ready"},
 		{"an owner", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
 			yes := true
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "nightly", Controller: &yes}}
@@ -98,6 +107,54 @@ func TestPods(t *testing.T) {
 		(&Printer{W: &text, Options: noon}).Pod(&x)
 		if x.Trouble != tt.trouble || !strings.Contains(text.String(), tt.says) {
 			t.Errorf("%s: trouble %v, want %v, and %q in\n%s", tt.name, x.Trouble, tt.trouble, tt.says, text.String())
+		}
+	}
+}
+
+// A headline is not repeated below it.
+func TestHeadlinesAreSaidOnce(t *testing.T) {
+	unscheduled := podIn(corev1.RestartPolicyAlways, 0, running, nil)
+	unscheduled.Spec.NodeName, unscheduled.Status.ContainerStatuses = "", nil
+	unscheduled.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes fit"}}
+	for once, pod := range map[string]*corev1.Pod{
+		"has been running again for 1m":     podIn(corev1.RestartPolicyAlways, 3, running, ended(1, -90)),
+		"could not be pulled: denied":       podIn(corev1.RestartPolicyAlways, 0, waiting("ErrImagePull", "could not be pulled: denied"), nil),
+		"exit code 1 and is not started":    podIn(corev1.RestartPolicyNever, 0, corev1.ContainerState{Terminated: ended(1, -1)}, nil),
+		"0/3 nodes fit":                     unscheduled,
+		"which lasted too long for a probe": podIn(corev1.RestartPolicyAlways, 0, waiting("RunContainerError", "which lasted too long for a probe"), ended(128, -5)),
+	} {
+		var text strings.Builder
+		x := New(Objects{Pods: []*corev1.Pod{pod}}, noon).Pod(pod)
+		(&Printer{W: &text, Options: noon}).Pod(&x)
+		if n := strings.Count(text.String(), once); n != 1 {
+			t.Errorf("%q is said %d times:\n%s", once, n, text.String())
+		}
+	}
+}
+
+// A run of more than ten minutes starts the delays over: the restart after it comes at
+// once, and the one after the next run waits 10s, whatever the times between the runs
+// look like.
+func TestLongRunsStartTheDelaysOver(t *testing.T) {
+	long := ended(1, -105)
+	long.StartedAt = at(-105 - 22*3600)
+	goesOn := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at(-74)}} // 31s later, as after a delay of 20s
+	short := ended(1, -69)
+	short.StartedAt = at(-74)
+	for _, tt := range []struct {
+		name string
+		pod  *corev1.Pod
+		says string
+	}{
+		{"the run after it goes on", podIn(corev1.RestartPolicyAlways, 12, goesOn, long), "the next restart waits 10s (estimate)"},
+		{"the run after it has ended", podIn(corev1.RestartPolicyAlways, 12, corev1.ContainerState{Terminated: short}, long), "from the exit at 11:58:51: the run before lasted more than 10m, which started the delays over"},
+		{"it has just ended", podIn(corev1.RestartPolicyAlways, 12, waiting("CrashLoopBackOff", ""), long), "a run of more than 10m starts the delays over"},
+	} {
+		var text strings.Builder
+		x := New(Objects{Pods: []*corev1.Pod{tt.pod}}, noon).Pod(tt.pod)
+		(&Printer{W: &text, Options: noon}).Pod(&x)
+		if !strings.Contains(text.String(), tt.says) {
+			t.Errorf("%s: want %q in\n%s", tt.name, tt.says, text.String())
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"k8s.io/cli-runtime/pkg/printers"
@@ -58,6 +59,7 @@ func (w *Printer) head(kind, namespace, name, summary string, trouble bool, advi
 
 // Pod prints an explanation of a pod.
 func (w *Printer) Pod(x *Pod) {
+	summary := x.Summary
 	w.head("pod", x.Namespace, x.Name, x.Summary, x.Trouble, x.Advice)
 	if x.Phase != "" {
 		node := "no node"
@@ -66,11 +68,12 @@ func (w *Printer) Pod(x *Pod) {
 		}
 		w.field("phase", "%s%s, %s", line(x.Phase), conditionText(x.Reason, x.Message), node)
 	}
-	w.conditions(x.Conditions)
+	w.conditions(x.Conditions, summary)
 	if x.Owner != "" {
 		w.field("owner", "%s", line(x.Owner))
 	}
-	for i, wait := range x.Waits {
+	waits := slices.DeleteFunc(slices.Clone(x.Waits), func(wait string) bool { return says(summary, wait) })
+	for i, wait := range waits {
 		w.field(first(i, "waits for"), "%s", wait)
 	}
 	for _, l := range x.Limits {
@@ -84,18 +87,28 @@ func (w *Printer) Pod(x *Pod) {
 	}
 	w.events(x.Events)
 	for i := range x.Containers {
-		w.container(&x.Containers[i], x.Advice)
+		w.container(&x.Containers[i], x)
 	}
 	w.findings(x.Findings)
 }
 
-func (w *Printer) conditions(all []Condition) {
+// says reports whether a headline says a text, so that it need not be repeated below.
+func says(headline, text string) bool {
+	return strings.Contains(headline, strings.TrimPrefix(text, "it "))
+}
+
+// conditions prints conditions, without the messages that the headline says.
+func (w *Printer) conditions(all []Condition, headline string) {
 	for i, c := range all {
 		since := ""
 		if !c.Since.IsZero() {
 			since = " since " + clock(c.Since, w.Options.Now)
 		}
-		w.field(first(i, "conditions"), "%s %s%s%s", line(c.Type), line(c.Status), since, conditionText(c.Reason, c.Message))
+		message := c.Message
+		if says(headline, line(message)) {
+			message = ""
+		}
+		w.field(first(i, "conditions"), "%s %s%s%s", line(c.Type), line(c.Status), since, conditionText(c.Reason, message))
 	}
 }
 
@@ -123,8 +136,9 @@ func first(i int, name string) string {
 
 var roles = map[convert.Role]string{convert.RoleInit: "init container", convert.RoleSidecar: "sidecar", convert.RoleMain: "container"}
 
-// container prints a container, and the advice about it unless the pod's advice says so.
-func (w *Printer) container(c *Container, advice string) {
+// container prints a container, but for the reasons and the advice that the pod's first
+// lines have.
+func (w *Printer) container(c *Container, pod *Pod) {
 	now := w.Options.Now
 	state := line(c.State)
 	if c.Reason != "" {
@@ -141,14 +155,14 @@ func (w *Printer) container(c *Container, advice string) {
 		colour = yellow
 	}
 	w.printf("\n%s %s%s\n", w.paint(bold, roles[c.Role]+" "+line(c.Name)+":"), w.paint(colour, state), restartsText(c.Restarts))
-	if c.Why != "" {
+	if c.Why != "" && !(c.Trouble && says(pod.Summary, c.Why)) {
 		w.field("why", "%s", c.Why)
 	}
-	if c.Advice != "" && c.Advice != advice {
+	if c.Advice != "" && c.Advice != pod.Advice {
 		w.field("to do", "%s", c.Advice)
 	}
-	if c.Message != "" {
-		w.field("message", "%s", line(c.Message))
+	if message := line(c.Message); !says(pod.Summary, message) {
+		w.field("message", "%s", message)
 	}
 	if c.Start != nil {
 		w.start(*c.Start)
@@ -166,7 +180,7 @@ func (w *Printer) container(c *Container, advice string) {
 		}
 	}
 	if c.Unseen > 0 {
-		w.field("earlier", "%s, which the cluster no longer has", counted(c.Unseen, "exit"))
+		w.field("earlier", "%s, which the status does not keep", counted(c.Unseen, "exit"))
 	}
 	if d := c.Decision; d != nil {
 		w.field("decided by", "%s: %s", d.By, actions[d.Action])
@@ -234,7 +248,7 @@ func (w *Printer) Job(x *Job) {
 	if x.Counts.CompletedIndexes != "" || x.Counts.FailedIndexes != "" {
 		w.field("indexes", "completed %s; failed %s", orNone(x.Counts.CompletedIndexes), orNone(x.Counts.FailedIndexes))
 	}
-	w.conditions(x.Conditions)
+	w.conditions(x.Conditions, x.Summary)
 	w.events(x.Events)
 	if x.Start != nil {
 		w.start(*x.Start)
@@ -251,12 +265,16 @@ func (w *Printer) Job(x *Job) {
 		}
 	}
 	w.indexes(x.Indexes)
-	w.failures(x.Failures, x.Unseen)
+	w.failures(x)
 	if len(x.Waiting) > 0 {
 		w.printf("\n%s\n", w.paint(bold, "pods in trouble:"))
 		for _, p := range x.Waiting[:min(len(x.Waiting), mostLines)] {
-			w.printf("  %s: %s\n", line(p.Name), p.Summary)
-			if p.Advice != "" {
+			summary := p.Summary
+			if says(x.Summary, summary) {
+				summary = "as said above"
+			}
+			w.printf("  %s: %s\n", line(p.Name), summary)
+			if p.Advice != "" && p.Advice != x.Advice {
 				w.printf("    to do: %s\n", p.Advice)
 			}
 			for i := range p.Containers {
@@ -325,8 +343,9 @@ func (w *Printer) indexes(all []Index) {
 	w.others(len(all))
 }
 
-func (w *Printer) failures(all []Failure, unseen int64) {
-	if len(all) == 0 && unseen == 0 {
+func (w *Printer) failures(x *Job) {
+	all := x.Failures
+	if len(all) == 0 && x.Unseen == 0 {
 		return
 	}
 	w.printf("\n%s\n", w.paint(bold, "failed pods:"))
@@ -358,15 +377,20 @@ func (w *Printer) failures(all []Failure, unseen int64) {
 		}
 	}
 	w.others(len(all))
-	if unseen > 0 {
-		w.printf("  %s that the cluster no longer has\n", counted(unseen, "earlier failed pod"))
+	if x.Unseen > 0 {
+		what := "failed pod"
+		if len(all) > 0 {
+			what = "earlier failed pod"
+		}
+		w.printf("  %s%s\n", counted(x.Unseen, what), x.unseen)
 	}
 }
 
 // Workload prints an explanation of a workload and of its pods and Jobs in trouble.
 func (w *Printer) Workload(x *Workload) {
-	w.head(strings.ToLower(x.Kind), x.Namespace, x.Name, x.Summary, x.Trouble, x.Advice)
-	w.conditions(x.Conditions)
+	// What is wrong with a pod or Job, and what to do, stands there below.
+	w.head(strings.ToLower(x.Kind), x.Namespace, x.Name, x.state, x.Trouble, "")
+	w.conditions(x.Conditions, x.state)
 	w.events(x.Events)
 	w.findings(x.Findings)
 	var objects []any

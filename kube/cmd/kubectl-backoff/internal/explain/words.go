@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -11,9 +12,10 @@ import (
 // mostText is the number of runes printed of a text from the cluster.
 const mostText = 400
 
-// line returns a text from the cluster as one printable line. Such texts may contain
-// line breaks, and escape sequences that would command the terminal.
+// line returns a text from the cluster as one printable line, with the cause first. Such
+// texts may contain line breaks, and escape sequences that would command the terminal.
 func line(s string) string {
+	s = causeFirst(s)
 	var b strings.Builder
 	space, n := false, 0
 	for _, r := range s {
@@ -41,6 +43,7 @@ func line(s string) string {
 
 // ending returns the end of a text such as the last lines of a log, as one printable line.
 func ending(s string) string {
+	s = causeFirst(s)
 	runes := []rune(strings.TrimSpace(s))
 	if len(runes) <= mostText {
 		return line(s)
@@ -52,6 +55,35 @@ func ending(s string) string {
 func lastLine(s string) string {
 	s = strings.TrimSpace(s)
 	return ending(s[strings.LastIndexByte(s, '\n')+1:])
+}
+
+// listedOr joins values, such as "a, b or c".
+func listedOr[S ~string](all []S) string {
+	var b strings.Builder
+	for i, s := range all {
+		switch {
+		case i > 0 && i == len(all)-1:
+			b.WriteString(" or ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(string(s))
+	}
+	return b.String()
+}
+
+// runtimePrefix is what a container runtime and the layers above it put in front of the
+// reason why a container could not be started.
+var runtimePrefix = regexp.MustCompile(`(?:failed to (?:create|start) containerd task(?: "[^"]*")?: |failed to create (?:shim )?task(?: for container)?: |failed to start container "[^"]*": |Error response from daemon: |rpc error: code = \w+ desc = |OCI runtime (?:create|start|exec) failed: |runc (?:create|start|run) failed: |container_linux\.go:\d+: starting container process caused: |unable to start container process: |error during container init: )+`)
+
+// causeFirst returns a text without the runtime's prefix and without the ": unknown" that
+// containerd adds at its end.
+func causeFirst(text string) string {
+	cut := runtimePrefix.ReplaceAllString(text, "")
+	if cut == text {
+		return text
+	}
+	return strings.TrimSuffix(strings.TrimRight(cut, " \n"), ": unknown")
 }
 
 // Line is line for other packages.

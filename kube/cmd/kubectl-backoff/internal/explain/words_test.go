@@ -22,6 +22,27 @@ func TestTextsAreOneLine(t *testing.T) {
 	}
 }
 
+// The layers above a program that cannot be started put their names in front of the cause.
+func TestTheCauseComesFirst(t *testing.T) {
+	const cause = `exec: "nope": executable file not found in $PATH`
+	for text, want := range map[string]string{
+		"failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: " + cause + ": unknown":                                     cause,
+		"Error: failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: " + cause + ": unknown": "Error: " + cause,
+		`failed to start containerd task "main": ` + cause: cause,
+		"failed to start container \"4f1c\": Error response from daemon: OCI runtime create failed: container_linux.go:380: starting container process caused: " + cause + ": unknown": cause,
+		"rpc error: code = Unknown desc = failed to start container \"4f1c\": " + cause:                                                                                                cause,
+		"a runtime that fails: unknown": "a runtime that fails: unknown",
+		cause:                           cause,
+	} {
+		if got := line(text); got != want {
+			t.Errorf("%q:\n%q", text, got)
+		}
+		if got := ending(text); got != want {
+			t.Errorf("%q:\n%q", text, got)
+		}
+	}
+}
+
 // The message of a container may be the end of its log, whose last lines say most.
 func TestEndings(t *testing.T) {
 	log := strings.Repeat("watching\n", 100) + "F0709 leaderelection lost\n\n"

@@ -21,6 +21,8 @@ type Workload struct {
 	Jobs       []Job       `json:"jobs,omitempty"`       // of a CronJob
 	Events     []Event     `json:"events,omitempty"`
 	Findings   []Finding   `json:"findings,omitempty"`
+
+	state string // Summary without what is said about a pod or Job
 }
 
 // Owner is an object that keeps pods or Jobs running.
@@ -62,11 +64,18 @@ func (x *Explainer) Workload(o Owner, pods []Pod, jobs []Job) Workload {
 	}
 	w.Trouble = trouble > 0 || len(o.Conditions) > 0
 	switch {
+	case o.Kind == "CronJob" && x.Partial != "" && len(jobs) == 0:
+		w.Summary = "its Jobs are " + x.Partial
+		if o.Suspended {
+			w.Summary += "; it is suspended and starts no Jobs"
+		}
 	case o.Kind == "CronJob":
 		w.Summary = fmt.Sprintf("%s, %d in trouble", counted(len(jobs), "Job"), trouble)
 		if o.Suspended {
 			w.Summary += "; it is suspended and starts no Jobs"
 		}
+	case x.Partial != "" && len(pods) == 0:
+		w.Summary = "its pods are " + x.Partial
 	case o.Wanted >= 0 && len(pods) == 0 && o.Wanted > 0:
 		w.Summary, w.Trouble = fmt.Sprintf("it has no pod, and wants %d", o.Wanted), true
 	case o.Wanted >= 0:
@@ -74,9 +83,13 @@ func (x *Explainer) Workload(o Owner, pods []Pod, jobs []Job) Workload {
 	default:
 		w.Summary = fmt.Sprintf("%d of %d pods run without trouble", ready, len(pods))
 	}
+	if missing := int(o.Wanted) - len(pods); x.Partial != "" && len(pods) > 0 && missing > 0 {
+		w.Summary += fmt.Sprintf("; %s %s", counted(missing, "pod"), x.Partial)
+	}
 	for _, c := range o.Conditions {
 		w.Summary += "; " + line(c.Type) + conditionText(c.Reason, c.Message)
 	}
+	w.state = w.Summary
 	for i := range w.Pods {
 		if p := &w.Pods[i]; p.Trouble {
 			w.Summary += fmt.Sprintf("; pod %s: %s", line(p.Name), p.Summary)
