@@ -104,10 +104,9 @@ func TestContainersGoOnWhileKubeletAndContainerdAreKilled(t *testing.T) {
 	if err := n.RestartContainerd(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	restarts := awaitContainer(t, n, "crashes", func(c corev1.ContainerStatus) bool { return c.LastTerminationState.Terminated != nil })
-	if code := restarts.LastTerminationState.Terminated.ExitCode; code != 3 {
-		t.Errorf("exit code %d", code)
-	}
+	awaitContainer(t, n, "crashes", func(c corev1.ContainerStatus) bool { // not the 128 of a start that the kill broke off
+		return c.LastTerminationState.Terminated != nil && c.LastTerminationState.Terminated.ExitCode == 3
+	})
 	after := awaitContainer(t, n, "lasts", isRunning)
 	if before.ContainerID != after.ContainerID || after.RestartCount != 0 {
 		t.Errorf("before %+v\nafter %+v", before, after)
