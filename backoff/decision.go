@@ -124,7 +124,6 @@ func (d Decision) failuresText(rule *Rule) string {
 	return fmt.Sprintf("failure %d in a row", d.Failures)
 }
 
-// limitText prints a limit.
 func limitText(limit int, window time.Duration) string {
 	if window > 0 {
 		return fmt.Sprintf("%s in %v", plural(limit, "restart"), window)
@@ -132,7 +131,6 @@ func limitText(limit int, window time.Duration) string {
 	return plural(limit, "restart")
 }
 
-// plural prints a number of things.
 func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

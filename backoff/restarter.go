@@ -59,7 +59,8 @@ type RestarterOptions[K comparable] struct {
 	// Jitter. Nil means math/rand/v2. It must be safe for concurrent use.
 	Rand func() float64
 	// Rate is the number of starts per second across all keys; 0 means no limit. A first start
-	// takes its turn when CanStart or Wait first asks about the key.
+	// takes its turn when CanStart or Wait first asks about the key. Finding a turn takes
+	// time in proportion to the starts that already have one.
 	Rate    float64
 	Burst   int // starts allowed at once under Rate; 0 means 1
 	History int // earlier exits to keep per key, with their decisions; 0 to 1000
@@ -205,7 +206,8 @@ func (r *Restarter[K]) unbook(x *entry, now time.Time) {
 // CanStart reports whether key may start now. If not, wait is how long until it may, or
 // Forever if only another exit, Lost, Forgive or Reset can change the answer: the key was
 // stopped or given up, its start was used up by Started or Wait, or its policy was invalid.
-// A key without an exit may start at once, or at its turn under Rate, until it is Started.
+// A key that never exited may start at once, or at its turn under Rate. After Started it may
+// not.
 func (r *Restarter[K]) CanStart(key K) (ok bool, wait time.Duration) {
 	now := r.options.Clock.Now()
 	shard, hash := r.keys.lock(key)
@@ -264,8 +266,11 @@ func (r *Restarter[K]) Lost(key K) {
 	now := r.options.Clock.Now()
 	r.change(key, false, func(x *entry) bool {
 		if x.StartedAt.IsZero() {
-			return false
+			wasInvalid := x.isInvalid
+			x.isInvalid = false
+			return wasInvalid
 		}
+		x.isInvalid = false
 		x.Lost()
 		if x.Action == "" {
 			x.From, x.NotBefore = time.Time{}, time.Time{} // its first start takes another turn
@@ -293,6 +298,10 @@ func (r *Restarter[K]) Healthy(key K, p ExitPolicy) bool {
 func (r *Restarter[K]) Forgive(key K) {
 	now := r.options.Clock.Now()
 	r.change(key, false, func(x *entry) bool {
+		if x.isInvalid { // its run has ended, although no policy has decided about that
+			x.isInvalid = false
+			x.Lost()
+		}
 		if x.Forgive(now); x.StartedAt.IsZero() {
 			r.book(x, now)
 		}

@@ -181,6 +181,26 @@ func TestInvalidPolicyAllowsNoStart(t *testing.T) {
 	}
 }
 
+// The key whose exit could not be decided may start after Forgive and Lost.
+func TestForgiveAndLostMendAnInvalidPolicy(t *testing.T) {
+	for name, mend := range map[string]func(*backoff.Restarter[string]){
+		"Forgive": func(r *backoff.Restarter[string]) { r.Forgive("a") },
+		"Lost":    func(r *backoff.Restarter[string]) { r.Lost("a") },
+	} {
+		for _, started := range []bool{false, true} {
+			r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
+			if started {
+				r.Started("a", time.Time{})
+			}
+			r.Exited("a", backoff.ExitPolicy{RestartPolicy: "never"}, backoff.Exit{Run: 1, Code: 1})
+			mend(r)
+			if ok, wait := r.CanStart("a"); !ok {
+				t.Errorf("%s, started %v: may not start, in %v", name, started, wait)
+			}
+		}
+	}
+}
+
 // Started and Wait use a start up. Of many who ask, one gets it.
 func TestOneOfManyGetsTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -84,8 +84,8 @@ type Rule struct {
 
 	// Uncounted makes an exit no failure: a pause, a planned restart, a drain. Such an
 	// exit changes neither failures nor limits. Its restart waits for Delay's first delay.
-	// Without a Delay, the wait before it goes on, so if that is over, it restarts at once,
-	// every time. A run longer than ResetAfter starts the counts over all the same.
+	// Without a Delay it adds no wait: it restarts when the wait before it ends, or at once
+	// if that is over. A run longer than ResetAfter starts the counts over all the same.
 	Uncounted bool `json:"uncounted,omitempty"`
 
 	// Delay is the curve for the rule's own failures in a row; nil means the policy's

@@ -12,7 +12,6 @@ import (
 
 // The Generator handles events and answers here, with its lock held.
 
-// An answer is the answer to a question.
 type answer[K comparable, S any] struct {
 	question question[K]
 	pods     []Pod[K] // one for an inspection

@@ -7,9 +7,9 @@ import (
 	"github.com/restartkit/restart/pleg/internal/queue"
 )
 
-// mostExits is how many exits a reader may be behind, beyond twice the containers. Those
-// count as many as there were at most while it was behind, so that a runtime that loses
-// all of its containers at once does not lower the limit.
+// mostExits is how many exits a reader may be behind, beyond twice the containers. The number
+// of containers is the highest since the reader fell behind, so that a runtime that loses all
+// of them at once does not lower the limit.
 const mostExits = 4096
 
 // An exitLog is the state of one ExitReader: its pending exits, and the facts that decide which

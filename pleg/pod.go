@@ -484,7 +484,6 @@ type formerContainer[K comparable] struct {
 
 func (f *formerContainers[K]) has(c ref[K]) bool { return f.queue.Get(c) != nil }
 
-// add adds a container.
 func (f *formerContainers[K]) add(c ref[K], x formerContainer[K]) {
 	f.removals++
 	x.until = f.removals + mostFormer + 2*f.known

@@ -47,7 +47,7 @@ func (g *Generator[K, S]) Relist(ctx context.Context) error {
 	return g.makeCalls(ctx, false, w.done)
 }
 
-// An caller makes due calls. At most one exists at a time, for Run or for a
+// A caller makes due calls. At most one exists at a time, for Run or for a
 // Relist without Run.
 type caller[K comparable, S any] struct {
 	g        *Generator[K, S]
@@ -260,7 +260,6 @@ func (a *caller[K, S]) call(ctx context.Context, q question[K]) {
 	x.pods[0], x.status, x.err = a.g.runtime.Pod(ctx, q.pod)
 }
 
-// handle handles an answer.
 func (a *caller[K, S]) handle(x answer[K, S]) {
 	if x.panicked != nil {
 		panic(x.panicked)

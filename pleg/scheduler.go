@@ -108,8 +108,9 @@ func (s *scheduler[K]) want(key K, urgent bool) {
 	s.ready.Put(key)
 }
 
-// need is like want, and makes the full list in progress, which has been answered, wait for
-// that inspection to succeed or fail, unless an earlier call is late and may never return.
+// need is like want. A full list that is answered but not yet published also waits until this
+// inspection has succeeded or failed, unless an earlier call for the pod is late and may
+// never return.
 func (s *scheduler[K]) need(key K) {
 	s.want(key, true)
 	if w := s.pods[key]; w.flight != nil && w.flight.late {

@@ -158,7 +158,7 @@ func (a *agent) verifyNode(ctx context.Context) {
 	}
 }
 
-// turn looks at the pods that matter, if any does.
+// turn looks at the pods with rules, if there are any.
 // It reports whether the next turn should follow at once.
 func (a *agent) turn(ctx context.Context) (again bool, err error) {
 	l := &look{pods: a.pods()}

@@ -66,7 +66,7 @@ type Severity string
 // The severities.
 const (
 	SeverityWarning Severity = "warning" // the Job can end or go on against the specification
-	SeverityNotice  Severity = "notice"  // part of the specification has no effect
+	SeverityNotice  Severity = "notice"  // worth knowing; the Job runs as specified
 )
 
 // Kind is the kind of a finding.

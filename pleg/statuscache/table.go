@@ -69,7 +69,7 @@ func (t *table[K, S]) all() iter.Seq[*node[K, S]] {
 	}
 }
 
-// add adds a node for a new key.
+// add is for a key that the table lacks.
 func (t *table[K, S]) add(key K, v *version[S]) {
 	if t.len++; t.len > len(*t.buckets.Load()) {
 		t.resize(2 * t.len)

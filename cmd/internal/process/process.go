@@ -57,8 +57,7 @@ type Exit struct {
 	Left   bool      // some of its processes did not end within two seconds of SIGKILL
 }
 
-// StartError is the error of a command that cannot be started, as things are, however often
-// one tries.
+// StartError is the error of a command that cannot be started. Trying again cannot help.
 type StartError struct {
 	Code int // a shell's exit code: 127 for a missing program, else 126
 	text string
