@@ -65,6 +65,8 @@ func TestMetricsAreForThoseWhoMay(t *testing.T) {
 		}
 		return answerOf(insecure.Do(r))
 	}
+	// The server of metrics makes its certificate first, and listens after the probes do.
+	eventually(t, "the metrics are served", func() bool { code, _ := get("/metrics", ""); return code != 0 })
 	for _, test := range []struct {
 		name, path, token string
 		want              int
