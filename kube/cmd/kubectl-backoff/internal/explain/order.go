@@ -112,6 +112,7 @@ func (v *podView) explainPreparing(c *Container, i int) {
 		c.short = "cannot be prepared: " + v.hindrance
 		c.Why = "it " + c.short
 		c.Advice = v.remedy
+		c.Start = &Start{Why: "the kubelet tries again by itself, after two minutes at most, so it starts soon after the cause is gone"}
 		return
 	}
 	if since := v.preparingSince(); !since.IsZero() && v.Now.Sub(since) > patience {
