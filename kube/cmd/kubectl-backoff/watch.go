@@ -31,7 +31,7 @@ const reread = 30 * time.Second
 
 // watchNext shows the waiting containers and Jobs until the program is interrupted. It
 // begins with the Events and nodes that have just been read.
-func (p *program) watchNext(ctx context.Context, c *cluster, objects explain.Objects, withPods, withJobs bool) error {
+func (p *program) watchNext(ctx context.Context, c *cluster, objects explain.Objects, withJobs bool) error {
 	config := rest.CopyConfig(c.config)
 	config.Timeout = 0 // a watch is one long request
 	client, err := kubernetes.NewForConfig(config)
@@ -48,7 +48,7 @@ func (p *program) watchNext(ctx context.Context, c *cluster, objects explain.Obj
 		wanted   bool
 		informer func() cache.SharedIndexInformer
 		store    *cache.Store
-	}{{withPods, factory.Core().V1().Pods().Informer, &pods}, {withJobs, factory.Batch().V1().Jobs().Informer, &jobs}} {
+	}{{true, factory.Core().V1().Pods().Informer, &pods}, {withJobs, factory.Batch().V1().Jobs().Informer, &jobs}} {
 		if !kind.wanted {
 			continue
 		}

@@ -115,8 +115,8 @@ func exitsOf(h *convert.History) []Exit {
 		all = append(all, Exit{Run: e.Run, Code: e.Code, Signal: e.Signal, Reason: e.Reason, Started: e.Started, Finished: e.Finished})
 	}
 	n := len(all)
-	if h.Status == nil || n == 0 || all[n-1].Reason == restartingAll {
-		return all // the message of such an exit is the kubelet's, and always the same
+	if h.Status == nil || n == 0 {
+		return all
 	}
 	if t := h.Status.State.Terminated; t != nil {
 		all[n-1].Message = t.Message
@@ -124,6 +124,11 @@ func exitsOf(h *convert.History) []Exit {
 	}
 	if t := h.Status.LastTerminationState.Terminated; t != nil && n > 0 {
 		all[n-1].Message = t.Message
+	}
+	for i := range all {
+		if all[i].Reason == restartingAll { // the kubelet's message, always the same
+			all[i].Message = ""
+		}
 	}
 	return all
 }

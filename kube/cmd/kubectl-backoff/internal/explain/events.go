@@ -158,7 +158,7 @@ func (x *Explainer) probeExit(events []*corev1.Event, last *Exit) string {
 		text := strings.ToLower(e.Message)
 		about := strings.HasPrefix(text, "liveness probe") || strings.HasPrefix(text, "startup probe")
 		if e.Reason == "Unhealthy" && about && closeTo(last.Finished, eventTime(e)) {
-			return line(e.Message)
+			return probeText(e)
 		}
 	}
 	return ""
@@ -171,11 +171,14 @@ const eventsLast = time.Hour
 func probeFailure(events []*corev1.Event, kind string) string {
 	for _, e := range events {
 		if e.Reason == "Unhealthy" && strings.HasPrefix(strings.ToLower(e.Message), kind+" probe") {
-			return strings.TrimRight(line(e.Message), ": ") // a probe may print nothing
+			return probeText(e)
 		}
 	}
 	return ""
 }
+
+// probeText returns the message of an event about a probe, which may have printed nothing.
+func probeText(e *corev1.Event) string { return strings.TrimRight(line(e.Message), ": ") }
 
 // kill is the reason for which a kubelet has ended a container.
 type kill struct {

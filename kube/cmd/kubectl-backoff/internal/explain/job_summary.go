@@ -226,6 +226,12 @@ func (j *jobView) lostPods() (names, texts []string) {
 		if !strings.HasPrefix(key, prefix) || there[name] || !podSuffix.MatchString(key[len(prefix):]) {
 			continue
 		}
+		list = slices.DeleteFunc(slices.Clone(list), func(e *corev1.Event) bool { // of an earlier Job of the name
+			return eventTime(e).Before(j.object.CreationTimestamp.Time)
+		})
+		if len(list) == 0 {
+			continue
+		}
 		names = append(names, line(name))
 		for _, e := range list {
 			text := sentence(": ", line(e.Reason), line(e.Message))

@@ -155,6 +155,9 @@ func (v *podView) preparationAdvice() string {
 		}
 	}
 	text := "no Event says what is missing"
+	if v.EventsHidden {
+		text = "Events would say what is missing, but you may not read them"
+	}
 	if len(needs) > 0 {
 		text += "; its volumes need " + line(listed(needs))
 	}

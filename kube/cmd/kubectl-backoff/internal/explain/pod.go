@@ -510,7 +510,7 @@ func (v *podView) schedulingAdvice() string {
 	var hints []string
 	for _, hint := range []struct{ part, advice string }{
 		{"insufficient", "free resources, lower the pod's requests or add a node"},
-		{"taint", "tolerate the taint or remove it"},
+		{"taint", "see the nodes in kubectl describe nodes: the taint of one that is not ready goes when it is ready again; tolerate or remove another"},
 		{"affinity/selector", "compare nodeSelector and affinity with the labels of the nodes"},
 		{"persistentvolumeclaim", "see kubectl get pvc -n " + line(v.p.Namespace)},
 		{"volume node affinity", "its volume is in another zone than the nodes that are left"},

@@ -106,7 +106,7 @@ func (w *Printer) conditions(all []Condition, headline string) {
 			since = " since " + clock(c.Since, w.Options.Now)
 		}
 		message := c.Message
-		if says(headline, line(message)) {
+		if says(headline, strings.TrimRight(line(message), ". ")) {
 			message = ""
 		}
 		w.field(first(i, "conditions"), "%s %s%s%s", line(c.Type), line(c.Status), since, conditionText(c.Reason, message))
