@@ -215,7 +215,7 @@ func (v *podView) livenessFails(c *Container, h *convert.History, events []*core
 			continue
 		}
 		c.Trouble, c.Why = true, "it "+c.short
-		c.Advice = "make it answer its probe, or give it more time (timeoutSeconds, failureThreshold, a startupProbe); its log: " + v.logs(c)
+		c.Advice = probeRemedy + "; its log: " + v.logs(c)
 		return true
 	}
 	return false

@@ -186,6 +186,8 @@ type kill struct {
 	remedy string
 }
 
+const probeRemedy = "make it answer its probe, or give it more time (timeoutSeconds, failureThreshold, a startupProbe)"
+
 // killOf returns why a kubelet has ended the latest run of a container, as far as Events
 // tell, or nil. last may be nil.
 func (x *Explainer) killOf(events []*corev1.Event, last *Exit) *kill {
@@ -200,7 +202,7 @@ func (x *Explainer) killOf(events []*corev1.Event, last *Exit) *kill {
 		}
 	}
 	if failed := x.probeExit(events, last); failed != "" {
-		return &kill{"its probe failed: " + failed, "make it answer its probe, or give it more time (timeoutSeconds, failureThreshold, a startupProbe)"}
+		return &kill{"its probe failed: " + failed, probeRemedy}
 	}
 	return nil
 }
