@@ -84,9 +84,13 @@ func (c *checker) deadline() {
 	if waited < deadline {
 		return
 	}
+	delays := "the delay after the first failure alone lasts"
+	if failures > 1 {
+		delays = fmt.Sprintf("the delays after the first %d failures alone last", failures)
+	}
 	c.add(KindDeadline, SeverityNotice, -1, "spec.activeDeadlineSeconds", fmt.Sprintf(
-		"the deadline of %v passes before %s %d is reached, because the delays after the first %d failures alone last %v; raise the deadline or lower %s",
-		deadline, name, limit, failures, waited, name))
+		"the deadline of %v passes before %s %d is reached, because %s %v; raise the deadline or lower %s",
+		deadline, name, limit, delays, waited, name))
 }
 
 // delaysWithin adds up the delays after failures, until they reach the deadline or the

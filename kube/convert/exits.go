@@ -29,10 +29,16 @@ func Exits(s *corev1.ContainerStatus) []backoff.Exit {
 		exits = append(exits, exitOf(t, run))
 		run--
 	}
-	if t := s.LastTerminationState.Terminated; t != nil {
+	if t := s.LastTerminationState.Terminated; t != nil && !sameRun(t, s.State.Terminated) {
 		exits = append([]backoff.Exit{exitOf(t, run)}, exits...)
 	}
 	return exits
+}
+
+// sameRun reports whether two states tell the end of one run. A kubelet that ends a pod
+// while a container waits for its restart makes the last state the current one, too.
+func sameRun(a, b *corev1.ContainerStateTerminated) bool {
+	return b != nil && a.ContainerID != "" && a.ContainerID == b.ContainerID
 }
 
 // PodExits returns the Exits of a pod's init containers and containers, by name.

@@ -37,6 +37,8 @@ func TestRunsOfExitsAreCountedFromOne(t *testing.T) {
 	over := func(t *corev1.ContainerStateTerminated) corev1.ContainerState {
 		return corev1.ContainerState{Terminated: t}
 	}
+	named := second.DeepCopy()
+	named.ContainerID = "containerd://2"
 	for _, tt := range []struct {
 		name     string
 		restarts int32
@@ -53,6 +55,7 @@ func TestRunsOfExitsAreCountedFromOne(t *testing.T) {
 		{"the second runs", 1, running, first, []int64{1}},
 		{"the second has ended", 1, over(second), first, []int64{1, 2}},
 		{"the second's restart is delayed", 1, waiting("CrashLoopBackOff"), second, []int64{2}},
+		{"the pod was ended during the delay", 1, over(named), named, []int64{2}},
 		{"the third runs", 2, running, second, []int64{2}},
 		{"the first was lost with its pod", 1, over(lost), nil, []int64{1}},
 		{"the first was lost and is made anew", 1, waiting("ContainerCreating"), lost, []int64{1}},

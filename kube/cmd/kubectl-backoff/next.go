@@ -59,45 +59,41 @@ func (p *program) next(ctx context.Context, watch bool) error {
 	if err != nil {
 		return err
 	}
-	objects, withPods, withJobs, err := p.waitingObjects(ctx, c)
+	objects, withJobs, err := p.waitingObjects(ctx, c)
 	if err != nil {
 		return err
 	}
 	if watch {
-		return p.watchNext(ctx, c, objects, withPods, withJobs)
+		return p.watchNext(ctx, c, objects, withJobs)
 	}
 	return p.printNext(objects)
 }
 
 // waitingObjects reads the pods and Jobs that may wait, and the Events about them. It
-// reports which of the two may be read.
-func (p *program) waitingObjects(ctx context.Context, c *cluster) (objects explain.Objects, withPods, withJobs bool, err error) {
+// reports whether Jobs may be read.
+func (p *program) waitingObjects(ctx context.Context, c *cluster) (objects explain.Objects, withJobs bool, err error) {
 	options := metav1.ListOptions{LabelSelector: p.selector, FieldSelector: p.fieldSelector}
 	pods, podsErr := c.pods(ctx, c.namespace, options)
 	if podsErr != nil && !isForbidden(podsErr) {
-		return objects, false, false, podsErr
+		return objects, false, podsErr
 	}
 	options.FieldSelector = "" // Jobs do not have the fields of pods
 	jobs, jobsErr := c.jobs(ctx, c.namespace, options)
 	if jobsErr != nil && !isForbidden(jobsErr) {
-		return objects, false, false, jobsErr
+		return objects, false, jobsErr
 	}
 	switch {
-	case podsErr != nil && jobsErr != nil:
-		p.warn("%v", podsErr)
-		return objects, false, false, jobsErr
 	case podsErr != nil: // without their pods, all of the Jobs' pods would seem due
-		p.warn("%v; Jobs are left out, too, because their delays depend on their pods", podsErr)
-		return objects, false, false, nil
+		return objects, false, podsErr
 	case jobsErr != nil:
 		p.warn("%v", jobsErr)
 	}
 	s := &selection{objects: explain.Objects{Pods: pods, Jobs: jobs}}
 	if err := p.addEvents(ctx, c, s, c.namespace); err != nil {
-		return objects, false, false, err
+		return objects, false, err
 	}
 	err = p.addNodes(ctx, c, &s.objects)
-	return s.objects, true, jobsErr == nil, err
+	return s.objects, jobsErr == nil, err
 }
 
 func (p *program) printNext(objects explain.Objects) error {

@@ -41,7 +41,7 @@ func (p *program) print(kind string, items any, names []string, text func(*expla
 			fmt.Fprintln(out, name)
 		}
 	default:
-		text(&explain.Printer{W: out, Options: p.options(), Colour: colours(p.Out)})
+		text(&explain.Printer{W: out, Options: p.options(), Colour: colours(p.Out), Namespaces: p.manyNamespaces()})
 	}
 	if err == nil {
 		err = out.Flush()
@@ -51,6 +51,9 @@ func (p *program) print(kind string, items any, names []string, text func(*expla
 	}
 	return nil
 }
+
+// manyNamespaces reports whether the objects may be of several namespaces.
+func (p *program) manyNamespaces() bool { return p.allNamespaces || len(p.files) > 0 }
 
 // terminal returns the terminal behind w, or nil if w is none.
 func terminal(w io.Writer) *os.File {

@@ -249,8 +249,8 @@ func TestMissingRights(t *testing.T) {
 		lines           int // of stderr
 	}{
 		{"next -A", "jobs", 0, "pod/web-7d9f", "you may not read jobs in all namespaces", 1},
-		{"next -A", "pods", 0, "nothing waits", "you may not read pods", 1},
-		{"next -A", "pods jobs", 3, "", "you may not read jobs", 2},
+		{"next -A", "pods", 3, "", "you may not read pods", 1},
+		{"next -A", "pods jobs", 3, "", "you may not read pods", 1},
 		{"next -A", "events nodes", 0, "pod/web-7d9f", "you may not read events", 1},
 		{"explain job/import -n batch", "pods", 0, "3 failures counted", "explained without their pods", 1},
 		{"explain jobs -A", "pods", 0, "job ml/train", "explained without their pods", 1},
@@ -510,7 +510,7 @@ func TestWatchReadsEventsAndNodesAgain(t *testing.T) {
 		}
 		return texts
 	}
-	const mount, node = `FailedMount: MountVolume.SetUp failed for volume "keys"`, "node node-b has not reported for 1h36m"
+	const mount, node = `FailedMount: MountVolume.SetUp failed for volume "keys"`, "node node-b has not reported for more than 1h35m, since before 10:25:00"
 	if text := says(); strings.Contains(text, mount) || strings.Contains(text, node) {
 		t.Fatalf("known without Events and nodes:\n%s", text)
 	}
@@ -544,7 +544,7 @@ func TestPageFitsTheScreen(t *testing.T) {
 			t.Errorf("%q", row)
 		}
 	}
-	if !strings.Contains(rows[0], "50 waiting") {
+	if !strings.Contains(rows[0], "50 waiting, 8 shown") || !strings.Contains(rows[1], "STARTS") || !strings.HasSuffix(rows[2], "…") {
 		t.Errorf("%q", rows[0])
 	}
 }

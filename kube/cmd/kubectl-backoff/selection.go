@@ -186,7 +186,7 @@ func (p *program) addEvents(ctx context.Context, c *cluster, s *selection, names
 	events, err := c.selectedEvents(ctx, namespace, selectors)
 	if isForbidden(err) {
 		p.warn("%v; explained without them", err)
-		err = nil
+		s.objects.EventsHidden, err = true, nil
 	}
 	s.objects.Events = append(s.objects.Events, events...)
 	return err

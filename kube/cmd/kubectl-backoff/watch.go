@@ -31,7 +31,7 @@ const reread = 30 * time.Second
 
 // watchNext shows the waiting containers and Jobs until the program is interrupted. It
 // begins with the Events and nodes that have just been read.
-func (p *program) watchNext(ctx context.Context, c *cluster, objects explain.Objects, withPods, withJobs bool) error {
+func (p *program) watchNext(ctx context.Context, c *cluster, objects explain.Objects, withJobs bool) error {
 	config := rest.CopyConfig(c.config)
 	config.Timeout = 0 // a watch is one long request
 	client, err := kubernetes.NewForConfig(config)
@@ -48,7 +48,7 @@ func (p *program) watchNext(ctx context.Context, c *cluster, objects explain.Obj
 		wanted   bool
 		informer func() cache.SharedIndexInformer
 		store    *cache.Store
-	}{{withPods, factory.Core().V1().Pods().Informer, &pods}, {withJobs, factory.Batch().V1().Jobs().Informer, &jobs}} {
+	}{{true, factory.Core().V1().Pods().Informer, &pods}, {withJobs, factory.Batch().V1().Jobs().Informer, &jobs}} {
 		if !kind.wanted {
 			continue
 		}
@@ -197,10 +197,15 @@ func (s *screen) show(all []explain.Waiting, trouble string) error {
 func (s *screen) page(all []explain.Waiting, width, height int) string {
 	now := s.p.now()
 	var text bytes.Buffer
-	w := explain.Printer{W: &text, Options: s.p.options()}
-	w.Next(all[:min(len(all), height)])
+	w := explain.Printer{W: &text, Options: s.p.options(), Namespaces: s.p.manyNamespaces()}
+	shown := min(len(all), max(height-2, 0)) // below the status and the head of the table
+	w.Next(all[:shown])
 	rows := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
-	status := fmt.Sprintf("%s  %d waiting, Ctrl-C ends", now.Format(time.TimeOnly), len(all))
+	status := fmt.Sprintf("%s  %d waiting", now.Format(time.TimeOnly), len(all))
+	if shown < len(all) {
+		status += fmt.Sprintf(", %d shown", shown)
+	}
+	status += ", Ctrl-C ends"
 	if s.trouble != "" {
 		status += "; the watch was interrupted at " + s.since.Format(time.TimeOnly) + ": " + s.trouble
 	}
@@ -208,7 +213,7 @@ func (s *screen) page(all []explain.Waiting, width, height int) string {
 	out.WriteString("\x1b[H")
 	for _, row := range append([]string{status}, rows[:min(len(rows), height-1)]...) {
 		if runes := []rune(row); len(runes) > width {
-			row = string(runes[:width])
+			row = string(runes[:width-1]) + "…"
 		}
 		out.WriteString("\x1b[2K" + row + "\r\n")
 	}

@@ -32,7 +32,7 @@ func cause(e *Exit) string {
 		return "was OOM-killed (" + code + ")"
 	case e.Reason == "ContainerStatusUnknown":
 		return "was lost: the kubelet has not seen its end"
-	case e.Reason == "RestartingAllContainers":
+	case e.Reason == restartingAll:
 		return "was removed, because a rule restarts all containers of the pod"
 	case e.Reason == "StartError" || e.Reason == "ContainerCannotRun" || e.Started.IsZero() && e.Code == 128:
 		return "could not be started (" + sentence(", ", code, line(e.Reason)) + ")"
@@ -82,8 +82,8 @@ func (v *podView) exitAdvice(c *Container, h *convert.History, events []*corev1.
 	if last == nil {
 		return "see its log: " + v.logs(c)
 	}
-	if kill := v.probeExit(events, c.last()); kill != "" {
-		return "make it answer its probe, or give it more time (timeoutSeconds, failureThreshold, a startupProbe); its log: " + v.logs(c)
+	if k := v.killOf(events, last); k != nil {
+		return k.remedy + "; its log: " + v.logs(c)
 	}
 	container := containerNamed(v.p, c.Name)
 	switch {
@@ -99,7 +99,7 @@ func (v *podView) exitAdvice(c *Container, h *convert.History, events []*corev1.
 		return startAdvice(last.Message)
 	case last.Reason == "ContainerStatusUnknown":
 		return "see whether node " + line(v.p.Spec.NodeName) + " or its container runtime was restarted; the run left no exit code and perhaps no log"
-	case last.Reason == "RestartingAllContainers":
+	case last.Reason == restartingAll:
 		return restartAllAdvice
 	case last.Code == 0 && c.Decision != nil && c.Decision.Action == "Restart":
 		return "see why it ended: " + v.logs(c) + "; restartPolicy Always is for programs that go on running in the foreground, and a Job for what ends"
@@ -109,12 +109,49 @@ func (v *podView) exitAdvice(c *Container, h *convert.History, events []*corev1.
 		return "a command is not executable (126): correct its mode, command or image; its log: " + v.logs(c)
 	case last.Code == 139:
 		return "the program crashed (segmentation fault); its log: " + v.logs(c)
+	case (last.Code == 137 || last.Code == 143) && v.p.DeletionTimestamp != nil:
+		return "the deletion of the pod has probably ended it; its log: " + v.logs(c)
 	case last.Code == 143:
 		return "something asked it to stop (SIGTERM), such as a probe, an eviction or its own supervisor: " + v.logs(c)
 	case last.Code == 137:
 		return "something killed it: a probe, the end of a grace period, or the node's memory; Events say it for an hour: kubectl events -n " + line(v.p.Namespace) + " --for pod/" + line(v.p.Name)
 	}
 	return "see its log: " + v.logs(c)
+}
+
+// reasonAdvice is the advice about a failed pod whose status has a reason that says more
+// than the exits of its containers, or "".
+func (v *podView) reasonAdvice() string {
+	p, node := v.p, line(v.p.Spec.NodeName)
+	switch reason := p.Status.Reason; {
+	case reason == "DeadlineExceeded" && p.Spec.ActiveDeadlineSeconds != nil:
+		return fmt.Sprintf("raise activeDeadlineSeconds (%d), or make it end sooner", *p.Spec.ActiveDeadlineSeconds)
+	case reason == "Evicted":
+		return "node " + node + " ran short of what the message names: request and limit what the pod needs, and see kubectl describe node " + node
+	case reason == "Preempting", reason == "Preempted":
+		return "a pod of a higher priority took its place: add a node, or raise the pod's priority"
+	case reason == "Terminated", reason == "NodeShutdown", reason == "Shutdown":
+		return "node " + node + " was shut down: start the pod elsewhere, or leave it to its controller"
+	case strings.HasPrefix(reason, "OutOf"), reason == "NodeAffinity", reason == "UnexpectedAdmissionError":
+		return "the kubelet of node " + node + " refused the pod: compare what it requests with kubectl describe node " + node
+	}
+	return ""
+}
+
+// createAdvice is the advice about pods that a controller cannot create, or "".
+func createAdvice(message, namespace string) string {
+	text := strings.ToLower(message)
+	switch {
+	case strings.Contains(text, "exceeded quota"):
+		return "raise the ResourceQuota or free what it counts: kubectl describe quota -n " + line(namespace)
+	case strings.Contains(text, "violates podsecurity"):
+		return "correct the securityContext in the template as the message says; the namespace " + line(namespace) + " allows no such pods"
+	case strings.Contains(text, "failed calling webhook"):
+		return "see whether the server of the webhook that the message names runs"
+	case strings.Contains(text, "limitrange"), strings.Contains(text, "limit range"):
+		return "compare the template's resources with kubectl describe limitrange -n " + line(namespace)
+	}
+	return missing(message, namespace)
 }
 
 func containerNamed(p *corev1.Pod, name string) *corev1.Container {
@@ -225,9 +262,9 @@ func (s Start) soon(now time.Time) string {
 	}
 	switch {
 	case now.After(s.To):
-		return fmt.Sprintf("late: it was due by %s%s", ago(s.To, now), about)
+		return fmt.Sprintf("late, since it was due by %s%s", ago(s.To, now), about)
 	case now.Before(s.From):
-		return fmt.Sprintf("in %s to %s%s", short(s.From.Sub(now)), short(s.To.Sub(now)), about)
+		return fmt.Sprintf("in %s to %s%s", rest(s.From.Sub(now)), rest(s.To.Sub(now)), about)
 	}
-	return fmt.Sprintf("within %s%s", short(s.To.Sub(now)), about)
+	return fmt.Sprintf("within %s%s", rest(s.To.Sub(now)), about)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -124,19 +125,32 @@ func exitsOf(h *convert.History) []Exit {
 	if t := h.Status.LastTerminationState.Terminated; t != nil && n > 0 {
 		all[n-1].Message = t.Message
 	}
+	for i := range all {
+		if all[i].Reason == restartingAll { // the kubelet's message, always the same
+			all[i].Message = ""
+		}
+	}
 	return all
 }
 
 // lastWords returns the last line of the termination message of the latest exit that has
-// one.
-func (c *Container) lastWords() string {
+// one, or of the message about a start that failed, with its introduction in a summary.
+func (c *Container) lastWords() (words, introduction string) {
 	for _, e := range slices.Backward(c.Exits) {
-		if e.Message != "" {
-			return lastLine(e.Message)
+		switch {
+		case e.Message == "":
+		case e.neverStarted():
+			return lastLine(e.Message), ", with the message "
+		default:
+			return lastLine(e.Message), ", with the last words "
 		}
 	}
-	return ""
+	return "", ""
 }
+
+// neverStarted reports whether the runtime could not start the run, so that its message is
+// not the container's.
+func (e *Exit) neverStarted() bool { return e.Started.IsZero() || e.Reason == "StartError" }
 
 // last returns the latest exit, or nil.
 func (c *Container) last() *Exit {
@@ -163,6 +177,7 @@ func (v *podView) explainRunning(c *Container, h *convert.History, events []*cor
 			c.Why += "; " + c.NextExit.Text
 		}
 		c.Advice = v.exitAdvice(c, h, events)
+	case v.livenessFails(c, h, events):
 	case c.Ready:
 	case started != nil && !*started:
 		c.short, c.Trouble = sentence(": ", "is not ready, because its startup probe has not succeeded yet", probeFailure(events, "startup")), true
@@ -175,6 +190,35 @@ func (v *podView) explainRunning(c *Container, h *convert.History, events []*cor
 	default:
 		c.Why = "it runs, and the kubelet has not yet reported it as ready"
 	}
+}
+
+// livenessFails reports whether the liveness probe of a container that runs fails, and
+// then explains the container.
+func (v *podView) livenessFails(c *Container, h *convert.History, events []*corev1.Event) bool {
+	probe := h.Container.LivenessProbe
+	if probe == nil || c.Since.IsZero() {
+		return false
+	}
+	// A failure is old news if further ones would have been reported since.
+	recent := 2*time.Duration(cmp.Or(probe.PeriodSeconds, 10)+cmp.Or(probe.TimeoutSeconds, 1))*time.Second + 10*time.Second
+	for _, e := range events {
+		at, text := eventTime(e), strings.ToLower(e.Message)
+		if at.Before(c.Since) {
+			continue
+		}
+		switch {
+		case e.Reason == "Killing" && strings.Contains(text, "liveness probe"):
+			c.short = sentence(": ", "is being ended by the kubelet, because its liveness probe failed", probeFailure(events, "liveness"))
+		case e.Reason == "Unhealthy" && strings.HasPrefix(text, "liveness probe") && v.Now.Sub(at) <= recent:
+			c.short = fmt.Sprintf("runs, but its liveness probe fails, and %s in a row end it: %s", counted(cmp.Or(probe.FailureThreshold, 3), "failure"), probeFailure(events, "liveness"))
+		default:
+			continue
+		}
+		c.Trouble, c.Why = true, "it "+c.short
+		c.Advice = probeRemedy + "; its log: " + v.logs(c)
+		return true
+	}
+	return false
 }
 
 // startupAdvice says when a startup probe gives up.
@@ -231,11 +275,13 @@ func (v *podView) runsAgain(c *Container, events []*corev1.Event) string {
 		}
 	}
 	text += ", " + counted(c.Restarts, "restart") + " so far"
-	if c.Decision != nil && c.Decision.Action == backoff.ActionRestartAll {
+	if last := c.last(); c.Decision != nil && c.Decision.Action == backoff.ActionRestartAll && last.Reason == restartingAll {
+		text += "; such a restart has no back-off (RestartAllContainers)"
+	} else if c.Decision != nil && c.Decision.Action == backoff.ActionRestartAll {
 		text += "; a rule restarts all containers of the pod after such an exit, and has no back-off (RestartAllContainers)"
 	}
-	if kill := v.probeExit(events, c.last()); kill != "" {
-		text += "; its probe failed: " + kill
+	if k := v.killOf(events, c.last()); k != nil {
+		text += "; " + k.text
 	}
 	return text
 }
@@ -277,7 +323,7 @@ func (v *podView) explainTerminated(c *Container, h *convert.History, events []*
 		c.Advice = v.exitAdvice(c, h, events)
 		if !exit.Finished.IsZero() {
 			c.Start = &Start{From: exit.Finished, To: exit.Finished.Add(v.grace() + 10*time.Second), Estimated: true,
-				Why: fmt.Sprintf("the other containers have up to %s to end, and init containers run again", short(v.grace()))}
+				Why: fmt.Sprintf("the grace period of the other containers, up to %s, and the init containers, which run again", short(v.grace()))}
 		}
 	default:
 		c.Trouble = true
@@ -319,18 +365,21 @@ func (v *podView) explainWaiting(c *Container, i int, events []*corev1.Event) {
 	case "", "PodInitializing", "ContainerCreating":
 		v.explainPreparing(c, i)
 		return
-	case "RestartingAllContainers":
+	case restartingAll:
+		c.Trouble = true
 		c.short = "waits, because a rule restarts all containers of the pod"
 		c.Why = "a rule restarts all containers of the pod, at once: such a restart has no back-off"
+		c.Advice = restartAllAdvice
+		c.Start = &Start{Why: "it starts as soon as all containers have ended and the init containers have run again"}
 		return
 	}
 	c.Trouble = true
 	c.Why = why(c.Reason)
 	c.short = waits(c)
 	c.Advice = v.waitAdvice(c, h, events)
-	if kill := v.probeExit(events, c.last()); kill != "" && c.Reason == "CrashLoopBackOff" {
-		c.short += "; the kubelet had ended it because its probe failed: " + kill
-		c.Why += "; the kubelet had ended it because its probe failed: " + kill
+	if k := v.killOf(events, c.last()); k != nil && c.Reason == "CrashLoopBackOff" {
+		c.short += "; the kubelet had ended it because " + k.text
+		c.Why += "; the kubelet had ended it because " + k.text
 	}
 	if from, to, ok := h.RestartWindow(v.SyncFrequency); ok {
 		exit, _ := h.Last()
@@ -352,7 +401,7 @@ func (v *podView) explainWaiting(c *Container, i int, events []*corev1.Event) {
 		c.Start = v.estimate(h)
 		if !c.Start.Known() {
 			delay, _ := delayAfterRun(int64(c.Restarts) + 1)
-			c.Start = &Start{From: v.Now, To: v.Now.Add(backoff.KubeletRestart(delay, v.SyncFrequency).To), Estimated: true, Why: "the kubelet tries again after the delay of a crash loop"}
+			c.Start = &Start{From: v.Now, To: v.Now.Add(backoff.KubeletRestart(delay, v.SyncFrequency).To), Estimated: true, Why: "the delay of a crash loop, after which the kubelet tries again"}
 		}
 	case "ImagePullBackOff", "ErrImagePull", "RegistryUnavailable":
 		c.Start = v.nextPull(events)
@@ -382,20 +431,42 @@ const pullSlack = 15 * time.Second
 // are 10s, 20s, up to 5m, and it looks every 10 to 15 seconds.
 func (v *podView) nextPull(events []*corev1.Event) *Start {
 	curve := backoff.ImagePull()
-	for _, e := range events {
-		if e.Reason != "Failed" || eventTime(e).IsZero() || v.Now.Sub(eventTime(e)) > curve.Max+pullSlack {
-			continue
+	if tries, last := pulls(events); tries > 0 && !last.IsZero() {
+		delay := curve.Delay(int(tries))
+		s := &Start{From: last.Add(delay), To: last.Add(delay + pullSlack), Estimated: true,
+			Why: fmt.Sprintf("the last try at %s, and the delay of %s after %s", clock(last, v.Now), short(delay), counted(tries, "try"))}
+		// A kubelet sends few Events of one pod, so later tries may be missing.
+		if !v.Now.After(s.To) {
+			return s
 		}
-		delay := curve.Delay(int(eventCount(e)))
-		last := eventTime(e)
-		if eventCount(e) == 1 {
-			break // several events may stand for the tries so far
-		}
-		return &Start{From: last.Add(delay), To: last.Add(delay + pullSlack), Estimated: true,
-			Why: fmt.Sprintf("the last try at %s, and the delay of %s after %s", clock(last, v.Now), short(delay), counted(eventCount(e), "try"))}
 	}
 	return &Start{From: v.Now, To: v.Now.Add(curve.Max + pullSlack), Estimated: true,
-		Why: fmt.Sprintf("images are pulled again after %s at first, doubled up to %s", short(curve.Initial), short(curve.Max))}
+		Why: fmt.Sprintf("the delays between the tries, %s at first, doubled up to %s", short(curve.Initial), short(curve.Max))}
+}
+
+// pulls returns how often the pull of a container's image has failed, and when last, as
+// far as Events tell. They tell each failure twice, once with the runtime's message, which
+// may differ each time, and once with the reason for which the container then waits. Those
+// with the reason ImagePullBackOff are no tries.
+func pulls(events []*corev1.Event) (tries int32, last time.Time) {
+	var messages, reasons int32
+	for _, e := range events {
+		reason, _ := strings.CutPrefix(e.Message, "Error: ")
+		switch {
+		case e.Reason != "Failed":
+			continue
+		case strings.HasPrefix(e.Message, "Failed to pull image"):
+			messages += eventCount(e)
+		case reason == "ErrImagePull", reason == "RegistryUnavailable", reason == "SignatureValidationFailed":
+			reasons += eventCount(e)
+		default:
+			continue
+		}
+		if at := eventTime(e); at.After(last) {
+			last = at
+		}
+	}
+	return max(messages, reasons), last
 }
 
 // whys explains reasons for waiting.
@@ -429,8 +500,8 @@ func (v *podView) decide(h *convert.History) *Decision {
 	if !ok {
 		return nil
 	}
-	if exit.Reason == "RestartingAllContainers" {
-		return &Decision{Action: backoff.ActionRestartAll, By: "the exit of another container"}
+	if exit.Reason == restartingAll {
+		return &Decision{Action: backoff.ActionRestartAll, By: sentence(" or ", restartAllRules(v.p)...)}
 	}
 	action, rule := h.Policy.DecideExit(exit, 1)
 	d := &Decision{Action: action, By: policyText(v.p, h)}

@@ -62,9 +62,20 @@ func containerOf(e *corev1.Event) string {
 	return strings.TrimSuffix(name, "}")
 }
 
-// tellsNothing has the reasons of events that say no more than the status does.
+// tellsNothing has the reasons of events that say no more than the status does, or that
+// a kubelet without a DNS server for the cluster reports of each pod.
 var tellsNothing = map[string]bool{
 	"BackOff": true, "Scheduled": true, "Pulling": true, "Pulled": true, "Created": true, "Started": true, "Completed": true, "SuccessfulCreate": true,
+	"MissingClusterDNS": true,
+}
+
+// worthShowing reports whether an event says more than the status does.
+func worthShowing(e *corev1.Event) bool {
+	if tellsNothing[e.Reason] || e.Type == corev1.EventTypeNormal && e.Reason != "Killing" {
+		return false
+	}
+	reason, is := strings.CutPrefix(e.Message, "Error: ")
+	return !is || whys[reason] == "" // else it names the reason for which the container waits
 }
 
 // mostEvents is the number of events shown of a container, a pod or a Job.
@@ -76,7 +87,7 @@ func shownEvents(all []*corev1.Event) (shown []Event) {
 	seen := make(map[string]bool)
 	for _, e := range all {
 		text := e.Reason + line(e.Message)
-		if tellsNothing[e.Reason] || e.Type == corev1.EventTypeNormal && e.Reason != "Killing" || seen[text] {
+		if !worthShowing(e) || seen[text] {
 			continue
 		}
 		seen[text] = true
@@ -146,8 +157,8 @@ func (x *Explainer) probeExit(events []*corev1.Event, last *Exit) string {
 	for _, e := range events {
 		text := strings.ToLower(e.Message)
 		about := strings.HasPrefix(text, "liveness probe") || strings.HasPrefix(text, "startup probe")
-		if before := last.Finished.Sub(eventTime(e)); e.Reason == "Unhealthy" && about && before > -time.Minute && before < 2*time.Minute {
-			return line(e.Message)
+		if e.Reason == "Unhealthy" && about && closeTo(last.Finished, eventTime(e)) {
+			return probeText(e)
 		}
 	}
 	return ""
@@ -160,10 +171,47 @@ const eventsLast = time.Hour
 func probeFailure(events []*corev1.Event, kind string) string {
 	for _, e := range events {
 		if e.Reason == "Unhealthy" && strings.HasPrefix(strings.ToLower(e.Message), kind+" probe") {
-			return line(e.Message)
+			return probeText(e)
 		}
 	}
 	return ""
+}
+
+// probeText returns the message of an event about a probe, which may have printed nothing.
+func probeText(e *corev1.Event) string { return strings.TrimRight(line(e.Message), ": ") }
+
+// kill is the reason for which a kubelet has ended a container.
+type kill struct {
+	text   string // such as "its probe failed: Liveness probe failed: …"
+	remedy string
+}
+
+const probeRemedy = "make it answer its probe, or give it more time (timeoutSeconds, failureThreshold, a startupProbe)"
+
+// killOf returns why a kubelet has ended the latest run of a container, as far as Events
+// tell, or nil. last may be nil.
+func (x *Explainer) killOf(events []*corev1.Event, last *Exit) *kill {
+	if last != nil && (last.Code == 137 || last.Code == 143) {
+		hook := latestEvent(events, "FailedPostStartHook")
+		if hook != nil && closeTo(last.Finished, eventTime(hook)) {
+			text := "its postStart hook failed"
+			if said := line(hook.Message); said != "" && said != "PostStartHook failed" {
+				text += ": " + said
+			}
+			return &kill{text, "correct lifecycle.postStart"}
+		}
+	}
+	if failed := x.probeExit(events, last); failed != "" {
+		return &kill{"its probe failed: " + failed, probeRemedy}
+	}
+	return nil
+}
+
+// closeTo reports whether a container ended soon after something that a kubelet ends it
+// for. The kubelet's grace and delayed reports lie between the two.
+func closeTo(finished, cause time.Time) bool {
+	before := finished.Sub(cause)
+	return !finished.IsZero() && before > -time.Minute && before < 2*time.Minute
 }
 
 var missingObject = regexp.MustCompile(`(?i)\b(secret|configmap|persistentvolumeclaim|serviceaccount)s? \\?"([^"\\]+)\\?" not found`)

@@ -42,6 +42,8 @@ type Objects struct {
 	Nodes     []*corev1.Node
 	GoneNodes []string // names of nodes that the cluster surely does not have
 
+	EventsHidden bool // the user may not read Events, so Events has none
+
 	// Partial says where pods and Jobs may be missing from the lists although the cluster
 	// has them, as in "not in the files". "" means that none is missing.
 	Partial string

@@ -67,6 +67,9 @@ func (x *Explainer) Job(job *batchv1.Job) Job {
 	if out.unseen = " that the cluster no longer has"; x.Partial != "" {
 		out.unseen = ", " + x.Partial
 	}
+	if _, finished := j.job.Status.Finished(); !finished && !j.failing() {
+		out.Limits = j.limits()
+	}
 	if _, finished := j.job.Status.Finished(); !finished {
 		out.Indexes = j.indexes()
 		for i := range out.Indexes {
@@ -74,7 +77,6 @@ func (x *Explainer) Job(job *batchv1.Job) Job {
 				out.Counts.Unrecorded-- // recorded once its next pod exists
 			}
 		}
-		out.Limits = j.limits()
 		for _, p := range j.objects {
 			if podEnded(p) {
 				continue
@@ -243,6 +245,16 @@ func (j *jobView) counts() Counts {
 		}
 	}
 	return c
+}
+
+// failing reports whether the Job's failure is decided, although pods have yet to end.
+func (j *jobView) failing() bool {
+	for _, c := range j.object.Status.Conditions {
+		if c.Type == batchv1.JobFailureTarget && c.Status == corev1.ConditionTrue {
+			return true
+		}
+	}
+	return false
 }
 
 // start returns when the Job's next pod is created, or nil if none waits.

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -83,6 +84,7 @@ func (j *jobView) summarize(x *Job) {
 		x.Trouble = j.Now.Sub(j.object.CreationTimestamp.Time) > time.Minute
 		if e := latestEvent(j.eventsOf("Job", &j.object.ObjectMeta), "FailedCreate"); e != nil {
 			x.Summary, x.Trouble = "its pods cannot be created: "+line(e.Message), true
+			x.Advice = createAdvice(e.Message, j.object.Namespace)
 		}
 	case len(x.Waiting) > 0:
 		suchAs := ""
@@ -187,13 +189,13 @@ func (j *jobView) podsAtTheLimit() []string {
 	switch {
 	case finished && c.Type == batch.JobFailed && string(c.Reason) == string(batchv1.JobReasonBackoffLimitExceeded):
 		text := "with restartPolicy OnFailure the pod that was still restarting is deleted when backoffLimit is reached, and its logs with it"
-		if names, events := j.lostPods(); len(events) > 0 {
-			text += fmt.Sprintf("; Events still tell of %s: %s", listed(names), sentence(" · ", events...))
+		if names, events := j.lostPods(); len(names) > 0 {
+			text += "; Events still tell of " + sentence(": ", listed(names), sentence(" · ", events...))
 		} else {
 			text += "; Events would tell of it for an hour"
 		}
 		return []string{text + "; a log collector may have the logs; with restartPolicy Never, failed pods and their logs stay"}
-	case !finished && j.nearInPlace():
+	case !finished && !j.failing() && j.nearInPlace():
 		return []string{fmt.Sprintf("when its restarts reach backoffLimit, the Job controller deletes the pod and its logs: save them before, with kubectl logs -n %s job/%s --all-containers", line(j.object.Namespace), line(j.object.Name))}
 	}
 	return nil
@@ -221,13 +223,19 @@ func (j *jobView) lostPods() (names, texts []string) {
 	prefix := eventKey("Pod", j.object.Namespace, j.object.Name+"-")
 	for key, list := range j.events {
 		name := strings.TrimPrefix(key, eventKey("Pod", j.object.Namespace, ""))
-		if !strings.HasPrefix(key, prefix) || there[name] || strings.Count(key[len(prefix):], "-") > 1 {
+		if !strings.HasPrefix(key, prefix) || there[name] || !podSuffix.MatchString(key[len(prefix):]) {
+			continue
+		}
+		list = slices.DeleteFunc(slices.Clone(list), func(e *corev1.Event) bool { // of an earlier Job of the name
+			return eventTime(e).Before(j.object.CreationTimestamp.Time)
+		})
+		if len(list) == 0 {
 			continue
 		}
 		names = append(names, line(name))
 		for _, e := range list {
 			text := sentence(": ", line(e.Reason), line(e.Message))
-			if e.Type == corev1.EventTypeWarning && len(texts) < mostEvents && !slices.Contains(texts, text) {
+			if e.Type == corev1.EventTypeWarning && worthShowing(e) && len(texts) < mostEvents && !slices.Contains(texts, text) {
 				texts = append(texts, text)
 			}
 		}
@@ -235,6 +243,11 @@ func (j *jobView) lostPods() (names, texts []string) {
 	slices.Sort(names)
 	return names, texts
 }
+
+// podSuffix is what follows the name of a Job in the names of its pods: an index, if the
+// Job is Indexed, and five random characters. It tells the pods of the Job report from those
+// of the Job report-daily.
+var podSuffix = regexp.MustCompile(`^(?:[0-9]+-)?[bcdfghjklmnpqrstvwxz2456789]{5}$`)
 
 // failureAdvice says where to look after pods of a Job have failed.
 func (j *jobView) failureAdvice(x *Job) string {
@@ -253,6 +266,16 @@ func (j *jobView) failureAdvice(x *Job) string {
 			if c := &x.Waiting[0].Containers[i]; c.Restarts > 0 && c.last() != nil && c.last().Code != 0 {
 				return fmt.Sprintf("see the log of the failed run: kubectl logs -n %s %s -c %s --previous", namespace, line(x.Waiting[0].Name), line(c.Name))
 			}
+		}
+	}
+	for _, p := range j.objects {
+		if p.DeletionTimestamp != nil && !podEnded(p) {
+			return fmt.Sprintf("its pod is being deleted, and its logs with it; save them now: kubectl logs -n %s %s --all-containers", namespace, line(p.Name))
+		}
+	}
+	for _, c := range x.Conditions {
+		if seconds := j.spec.ActiveDeadlineSeconds; c.Reason == string(batchv1.JobReasonDeadlineExceeded) && seconds != nil {
+			return fmt.Sprintf("raise activeDeadlineSeconds (%d), or make it end sooner; the pods that ran at the deadline were deleted, and their logs with them", *seconds)
 		}
 	}
 	if j.restartsInPlace() {

@@ -121,6 +121,19 @@ func TestJobs(t *testing.T) {
 			[]string{"to do         see the log of the failed run: kubectl logs -n default p -c c --previous\n"}},
 		{"waiting for the next pod", jobOf(func(*batchv1.Job) {}), []*corev1.Pod{jobPod("a", 1, -5, true)},
 			[]string{"its next pod starts in 5s to 7s", "to do         see the log of the failed pod: kubectl logs -n default a -c c\n"}},
+		{"a deadline that deleted the pods", jobOf(func(j *batchv1.Job) {
+			j.Spec.ActiveDeadlineSeconds, j.Status.Failed = new(int64(5)), 1
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: batchv1.JobReasonDeadlineExceeded}}
+		}), nil, []string{"to do         raise activeDeadlineSeconds (5), or make it end sooner; the pods that ran at the deadline were deleted"}},
+		{"failing, with a pod that is being deleted", jobOf(func(j *batchv1.Job) {
+			j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded"}}
+		}), []*corev1.Pod{func() *corev1.Pod {
+			p := podIn(corev1.RestartPolicyOnFailure, 1, running, ended(1, -90))
+			d := at(5)
+			p.DeletionTimestamp = &d
+			return p
+		}()}, []string{"its logs with it; save them now: kubectl logs -n default p --all-containers"}},
 		{"a pod that failed without an exit", jobOf(func(j *batchv1.Job) {
 			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
 		}), []*corev1.Pod{func() *corev1.Pod {
@@ -151,6 +164,40 @@ func TestJobs(t *testing.T) {
 				t.Errorf("%s: want %q in\n%s", tt.name, part, text.String())
 			}
 		}
+	}
+}
+
+// A Job whose failure is decided has no limits left, and nobody can still save its pod.
+func TestFailingJobsHaveNoLimits(t *testing.T) {
+	job := jobOf(func(j *batchv1.Job) {
+		j.Spec.Template.Spec.RestartPolicy, j.Spec.BackoffLimit = corev1.RestartPolicyOnFailure, new(int32(1))
+		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded"}}
+	})
+	pods := []*corev1.Pod{podIn(corev1.RestartPolicyOnFailure, 1, running, ended(1, -90))}
+	if x := New(ownedBy(job, pods), noon).Job(job); len(x.Limits) > 0 || len(x.Notes) > 0 {
+		t.Errorf("limits %v, notes %q", x.Limits, x.Notes)
+	}
+}
+
+// Events about pods that are gone are a Job's own, not those of a Job whose name begins
+// alike, or of an earlier Job of the same name.
+func TestLostPodsAreTheJobsOwn(t *testing.T) {
+	job := jobOf(func(j *batchv1.Job) {
+		j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: batchv1.JobReasonBackoffLimitExceeded}}
+	})
+	objects := ownedBy(job, nil)
+	for _, name := range []string{"j-72qg9", "j-wait-wkngd", "j-0-4sk2d", "j-hello"} {
+		e := event("Unhealthy", "Liveness probe failed: "+name, 1, -60)
+		e.InvolvedObject.Name = name
+		objects.Events = append(objects.Events, e)
+	}
+	earlier := event("Unhealthy", "Liveness probe failed", 1, -3600)
+	earlier.InvolvedObject.Name = "j-zzz22"
+	objects.Events = append(objects.Events, earlier)
+	names, texts := New(objects, noon).newJobView(job).lostPods()
+	if got := strings.Join(names, " ") + ": " + fmt.Sprint(len(texts)); got != "j-0-4sk2d j-72qg9: 2" {
+		t.Errorf("%s", got)
 	}
 }
 

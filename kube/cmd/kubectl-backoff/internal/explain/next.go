@@ -89,6 +89,9 @@ func (x *Explainer) waitingOfPod(p *corev1.Pod) (all []Waiting) {
 		w.Why = cmp.Or(c.short, c.Why)
 		if last := c.last(); last != nil && c.Reason == "CrashLoopBackOff" {
 			w.Why = cause(last)
+			if k := v.killOf(ofContainer(v.podEvents, c.Name), last); k != nil {
+				w.Why += "; " + k.text
+			}
 		}
 		all = append(all, w)
 	}

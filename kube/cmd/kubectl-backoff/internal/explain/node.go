@@ -93,11 +93,13 @@ func (x *Explainer) nodeSilence(n *corev1.Node) string {
 		if c.Status == corev1.ConditionFalse {
 			return fmt.Sprintf("node %s is not ready since %s%s", line(n.Name), ago(c.LastTransitionTime.Time, x.Now), conditionText(c.Reason, c.Message))
 		}
-		since := c.LastHeartbeatTime.Time
+		// The condition becomes Unknown some 50 seconds after the last renewal of the node's
+		// lease. LastHeartbeatTime may be five minutes older: it is that of the last change.
+		since := c.LastTransitionTime.Time
 		if since.IsZero() {
-			since = c.LastTransitionTime.Time
+			return fmt.Sprintf("node %s does not report", line(n.Name))
 		}
-		return fmt.Sprintf("node %s has not reported for %s, since %s", line(n.Name), short(x.Now.Sub(since)), clock(since, x.Now))
+		return fmt.Sprintf("node %s has not reported for more than %s, since before %s", line(n.Name), short(x.Now.Sub(since)), clock(since, x.Now))
 	}
 	return ""
 }

@@ -112,6 +112,7 @@ func (v *podView) explainPreparing(c *Container, i int) {
 		c.short = "cannot be prepared: " + v.hindrance
 		c.Why = "it " + c.short
 		c.Advice = v.remedy
+		c.Start = &Start{Why: "the kubelet tries again by itself, after two minutes at most, so it starts soon after the cause is gone"}
 		return
 	}
 	if since := v.preparingSince(); !since.IsZero() && v.Now.Sub(since) > patience {
@@ -154,6 +155,9 @@ func (v *podView) preparationAdvice() string {
 		}
 	}
 	text := "no Event says what is missing"
+	if v.EventsHidden {
+		text = "Events would say what is missing, but you may not read them"
+	}
 	if len(needs) > 0 {
 		text += "; its volumes need " + line(listed(needs))
 	}

@@ -125,13 +125,18 @@ func (v *podView) podOver() string {
 		} else if n := v.nodes[p.Spec.NodeName]; n != nil {
 			text += "; the node reports otherwise, so its kubelet cannot end the pod's processes or take down its volumes"
 		}
-		others := slices.DeleteFunc(slices.Clone(p.Finalizers), func(f string) bool { return f == batchv1.JobTrackingFinalizer })
-		if len(others) > 0 { // that of the Job controller goes as soon as the end is known
+		if others := v.foreignFinalizers(); len(others) > 0 {
 			text += "; the finalizers " + line(strings.Join(others, ", ")) + " keep it, too"
 		}
 		return text
 	}
 	return "it is being deleted, and its end was due at " + ago(d.Time, v.Now)
+}
+
+// foreignFinalizers returns the finalizers of a pod but for that of the Job controller,
+// which goes as soon as the end of the pod is known.
+func (v *podView) foreignFinalizers() []string {
+	return slices.DeleteFunc(slices.Clone(v.p.Finalizers), func(f string) bool { return f == batchv1.JobTrackingFinalizer })
 }
 
 // keptBy names the finalizers that keep an object.
@@ -242,13 +247,14 @@ func (v *podView) summarize(x *Pod) {
 		x.Advice = v.nodeAdvice(p)
 	case p.Status.Reason != "" && p.Status.Phase != corev1.PodRunning:
 		x.Summary, x.Trouble = "it does not run"+conditionText(p.Status.Reason, p.Status.Message), true
-	case v.restartingAll():
+	case v.restartsAll():
 		x.Summary, x.Trouble = "a rule restarts all of its containers"+v.whyRestartAll(x)+"; such a restart has no back-off (RestartAllContainers), so they start again as soon as all have ended", true
 		x.Advice = restartAllAdvice
 	case troubled != nil:
 		v.summarizeTrouble(x, troubled)
 	case len(x.Waits) > 0:
 		x.Summary, x.Trouble = "it is not ready and waits for "+x.Waits[0], true
+		x.Advice = "see whether the controller that sets the condition of this gate runs and knows the pod"
 	case p.Status.Phase == corev1.PodPending:
 		v.summarizeStart(x)
 	default:
@@ -269,9 +275,41 @@ const (
 // podPhases are the phases of pods. The first is that of a pod that nobody has reported.
 var podPhases = []corev1.PodPhase{"", corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown}
 
-func (v *podView) restartingAll() bool {
-	c := condition(v.p, corev1.AllContainersRestarting)
-	return c != nil && c.Status == corev1.ConditionTrue
+// restartingAll is the kubelet's reason for the state of a container that it has removed
+// because a rule restarts all containers of the pod.
+const restartingAll = "RestartingAllContainers"
+
+// restartsAll reports whether a rule is restarting all containers of the pod. The condition
+// is false again before the containers have started.
+func (v *podView) restartsAll() bool {
+	if c := condition(v.p, corev1.AllContainersRestarting); c != nil && c.Status == corev1.ConditionTrue {
+		return true
+	}
+	for i := range v.histories {
+		if s := v.histories[i].Status; s != nil && s.State.Waiting != nil && s.State.Waiting.Reason == restartingAll {
+			return true
+		}
+	}
+	return false
+}
+
+// restartAllRules names the rules of a pod that restart all of its containers.
+func restartAllRules(p *corev1.Pod) (all []string) {
+	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
+		for i := range list {
+			for k, r := range list[i].RestartPolicyRules {
+				if r.Action != corev1.ContainerRestartRuleActionRestartAllContainers {
+					continue
+				}
+				text := fmt.Sprintf("restartPolicyRules[%d] of container %s", k, line(list[i].Name))
+				if r.ExitCodes != nil {
+					text += fmt.Sprintf(" (exit code %s %v)", map[bool]string{true: "not in", false: "in"}[r.ExitCodes.Operator == corev1.ContainerRestartRuleOnExitCodesOpNotIn], r.ExitCodes.Values)
+				}
+				all = append(all, text)
+			}
+		}
+	}
+	return all
 }
 
 const restartAllAdvice = "look at the exit that the rule matches; only a limit that the program sets itself ends the loop"
@@ -281,6 +319,9 @@ func (v *podView) whyRestartAll(x *Pod) string {
 	for i := range x.Containers {
 		c := &x.Containers[i]
 		if c.Decision != nil && c.Decision.Action == "RestartAllContainers" && c.last() != nil {
+			if c.last().Reason == restartingAll {
+				return fmt.Sprintf(", by %s; %s so far", c.Decision.By, counted(max(c.Restarts, 0), "restart"))
+			}
 			return fmt.Sprintf(", because container %s %s; %s so far", line(c.Name), cause(c.last()), counted(max(c.Restarts, 0), "restart"))
 		}
 	}
@@ -298,12 +339,15 @@ func (v *podView) summarizeOver(x *Pod) {
 		if c := failedContainer(x); c != nil {
 			last := c.last()
 			x.Summary += fmt.Sprintf(": %s %s %s", roles[c.Role], line(c.Name), cause(last))
-			if words := c.lastWords(); words != "" {
-				x.Summary += ", with the last words " + quoted(words)
+			if words, introduction := c.lastWords(); words != "" {
+				x.Summary += introduction + quoted(words)
 			}
 			x.Advice = v.exitAdvice(c, nil, ofContainer(v.podEvents, c.Name))
 		}
-		x.Summary += "; a failed pod is not started again" + v.replacement(x)
+		x.Advice = cmp.Or(v.reasonAdvice(), x.Advice)
+		if p.DeletionTimestamp == nil {
+			x.Summary += "; a failed pod is not started again" + v.replacement(x)
+		}
 	default:
 		x.Trouble = overdue(p, v.Now)
 		if x.Trouble && p.Spec.NodeName != "" {
@@ -319,7 +363,11 @@ func (v *podView) summarizeOver(x *Pod) {
 		return
 	}
 	if d := p.DeletionTimestamp; d != nil {
-		x.Summary += "; it is being deleted, since " + ago(d.Time, v.Now) + v.keptBy()
+		x.Summary = "it is being deleted, since " + ago(d.Time, v.Now) + v.keptBy() + "; " + x.Summary
+		if others := v.foreignFinalizers(); len(others) > 0 {
+			x.Trouble = x.Trouble || overdue(p, v.Now)
+			x.Advice = "see why whoever set the finalizer " + line(strings.Join(others, ", ")) + " does not remove it; the pod has ended and goes as soon as it is removed"
+		}
 	}
 }
 
@@ -367,8 +415,8 @@ func (v *podView) summarizeTrouble(x *Pod, first *Container) {
 			restarts = " (" + counted(c.Restarts, "restart") + ")"
 		}
 		text := fmt.Sprintf("%s %s%s %s", roles[c.Role], line(c.Name), restarts, c.short)
-		if words := c.lastWords(); words != "" && c.State != "running" && !strings.Contains(text, words) {
-			text += ", with the last words " + quoted(words)
+		if words, introduction := c.lastWords(); words != "" && c.State != "running" && !strings.Contains(text, words) {
+			text += introduction + quoted(words)
 		}
 		if c.Start != nil && c.Start.Known() {
 			verb := "starts again"
@@ -455,11 +503,14 @@ func (v *podView) schedulingAdvice() string {
 	case c == nil:
 		return "nobody has tried to schedule it: see whether the scheduler " + line(cmp.Or(v.p.Spec.SchedulerName, "default-scheduler")) + " runs"
 	}
+	if remedy := missing(c.Message, v.p.Namespace); remedy != "" {
+		return remedy
+	}
 	text := strings.ToLower(c.Message)
 	var hints []string
 	for _, hint := range []struct{ part, advice string }{
 		{"insufficient", "free resources, lower the pod's requests or add a node"},
-		{"taint", "tolerate the taint or remove it"},
+		{"taint", "see the nodes in kubectl describe nodes: the taint of one that is not ready goes when it is ready again; tolerate or remove another"},
 		{"affinity/selector", "compare nodeSelector and affinity with the labels of the nodes"},
 		{"persistentvolumeclaim", "see kubectl get pvc -n " + line(v.p.Namespace)},
 		{"volume node affinity", "its volume is in another zone than the nodes that are left"},

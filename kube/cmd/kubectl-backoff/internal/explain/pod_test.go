@@ -97,6 +97,42 @@ func TestPods(t *testing.T) {
 			p.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: at(-86400)}
 			p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{}
 		}), true, "container c (7 restarts) is not ready"},
+		{"ended, and kept by a finalizer", with(podIn(always, 0, corev1.ContainerState{Terminated: ended(137, -3600)}, nil), func(p *corev1.Pod) {
+			d := at(-3600)
+			p.DeletionTimestamp, p.Finalizers, p.Status.Phase = &d, []string{"example.com/keep"}, corev1.PodFailed
+		}), true, "to do         see why whoever set the finalizer example.com/keep does not remove it"},
+		{"ended, and being deleted", with(podIn(always, 0, corev1.ContainerState{Terminated: ended(137, -5)}, nil), func(p *corev1.Pod) {
+			d := at(-5)
+			p.DeletionTimestamp, p.Status.Phase = &d, corev1.PodFailed
+		}), true, "the deletion of the pod has probably ended it"},
+		{"a pod's deadline", with(podIn(always, 0, corev1.ContainerState{Terminated: ended(137, -5)}, nil), func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.Reason, p.Spec.ActiveDeadlineSeconds = corev1.PodFailed, "DeadlineExceeded", new(int64(10))
+		}), true, "to do         raise activeDeadlineSeconds (10), or make it end sooner"},
+		{"evicted by node n", with(podIn(always, 0, corev1.ContainerState{Terminated: ended(137, -5)}, nil), func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.Reason = corev1.PodFailed, "Evicted"
+		}), true, "to do         node n ran short of what the message names"},
+		{"a volume claim that is missing", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
+			p.Spec.NodeName = ""
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: `0/1 nodes are available: persistentvolumeclaim "data" not found. not found`}}
+		}), true, "to do         create the PersistentVolumeClaim data in namespace default"},
+		{"a tainted node", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
+			p.Spec.NodeName = ""
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available: 1 node(s) had untolerated taint(s)."}}
+		}), true, "the taint of one that is not ready goes when it is ready again"},
+		{"removed for a restart of all", with(podIn(corev1.RestartPolicyNever, 39, waiting(restartingAll, "removed"), &corev1.ContainerStateTerminated{ExitCode: 137, Reason: restartingAll, Message: "removed"}), restartsAllOn42), true,
+			"a rule restarts all of its containers, by restartPolicyRules[0] of container c (exit code in [42]); 39 restarts so far"},
+		{"an exit that the kubelet replaced", with(podIn(corev1.RestartPolicyNever, 39, running, &corev1.ContainerStateTerminated{ExitCode: 137, Reason: restartingAll, Message: "removed"}), restartsAllOn42), true,
+			"  last exit     run 39: removed, because a rule restarts all containers of the pod\n  earlier"},
+		{"it runs again after a restart of all", with(podIn(corev1.RestartPolicyNever, 39, running, &corev1.ContainerStateTerminated{ExitCode: 137, Reason: restartingAll, Message: "removed"}), restartsAllOn42), true,
+			"has been running again for 1m after it was removed, because a rule restarts all containers of the pod, 39 restarts so far; such a restart has no back-off"},
+		{"a runtime's message about a start", podIn(always, 1, waiting("CrashLoopBackOff", backOffMessage), &corev1.ContainerStateTerminated{ExitCode: 128, Reason: "StartError", Message: "exec: no such file", FinishedAt: at(-5)}), true,
+			`could not be started (exit code 128, StartError) and waits in CrashLoopBackOff, with the message "exec: no such file"`},
+		{"a start within a second", podIn(always, 0, corev1.ContainerState{Terminated: func() *corev1.ContainerStateTerminated {
+			e := ended(1, 0)
+			e.FinishedAt.Time = e.FinishedAt.Add(-1500 * time.Millisecond)
+			return e
+		}()}, nil), true, "(within 1s)"},
+		{"late", podIn(always, 1, corev1.ContainerState{Terminated: ended(1, -60)}, ended(1, -90)), true, "it starts again late, since it was due by 11:59:17 (43s ago), as an estimate"},
 		{"an owner", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
 			yes := true
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "nightly", Controller: &yes}}
@@ -109,6 +145,12 @@ func TestPods(t *testing.T) {
 			t.Errorf("%s: trouble %v, want %v, and %q in\n%s", tt.name, x.Trouble, tt.trouble, tt.says, text.String())
 		}
 	}
+}
+
+// restartsAllOn42 makes exit code 42 of a pod's container restart all containers.
+func restartsAllOn42(p *corev1.Pod) {
+	p.Spec.Containers[0].RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestartAllContainers,
+		ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{42}}}}
 }
 
 // A headline is not repeated below it.

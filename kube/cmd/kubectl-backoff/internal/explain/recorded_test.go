@@ -60,7 +60,7 @@ func readSituation(t testing.TB, file string) (o Objects) {
 // textOf prints everything about the objects, each part under the command that prints it.
 func textOf(objects Objects, o Options) string {
 	var b bytes.Buffer
-	w := Printer{W: &b, Options: o}
+	w := Printer{W: &b, Options: o, Namespaces: true}
 	x := New(objects, o)
 	part := func(format string, args ...any) { fmt.Fprintf(&b, "$ kubectl backoff "+format+"\n", args...) }
 	for _, p := range objects.Pods {

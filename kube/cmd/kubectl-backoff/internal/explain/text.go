@@ -15,9 +15,10 @@ import (
 
 // Printer prints explanations for a person.
 type Printer struct {
-	W       io.Writer
-	Options Options
-	Colour  bool // use the terminal's colours
+	W          io.Writer
+	Options    Options
+	Colour     bool // use the terminal's colours
+	Namespaces bool // tables have a column for the namespace
 }
 
 const (
@@ -105,7 +106,7 @@ func (w *Printer) conditions(all []Condition, headline string) {
 			since = " since " + clock(c.Since, w.Options.Now)
 		}
 		message := c.Message
-		if says(headline, line(message)) {
+		if says(headline, strings.TrimRight(line(message), ". ")) {
 			message = ""
 		}
 		w.field(first(i, "conditions"), "%s %s%s%s", line(c.Type), line(c.Status), since, conditionText(c.Reason, message))
@@ -175,7 +176,9 @@ func (w *Printer) container(c *Container, pod *Pod) {
 	}
 	for i := len(c.Exits) - 1; i >= 0; i-- {
 		w.field(first(len(c.Exits)-1-i, "last exit"), "%s", w.exit(c.Exits[i]))
-		if words := ending(c.Exits[i].Message); words != "" {
+		if words := ending(c.Exits[i].Message); words != "" && c.Exits[i].neverStarted() {
+			w.field("", "the message: %s", words)
+		} else if words != "" {
 			w.field("", "its last words: %s", words)
 		}
 	}
@@ -214,8 +217,14 @@ func (w *Printer) start(s Start) {
 
 func (w *Printer) exit(e Exit) string {
 	text := exitText(e.Code, e.Signal, e.Reason)
+	if e.Reason == restartingAll { // the kubelet replaces the status by one without times
+		text = "removed, because a rule restarts all containers of the pod"
+	}
 	if e.Run > 0 {
 		text = fmt.Sprintf("run %d: ", e.Run) + text
+	}
+	if e.Reason == restartingAll {
+		return text
 	}
 	switch {
 	case e.Started.IsZero():
@@ -389,7 +398,7 @@ func (w *Printer) failures(x *Job) {
 // Workload prints an explanation of a workload and of its pods and Jobs in trouble.
 func (w *Printer) Workload(x *Workload) {
 	// What is wrong with a pod or Job, and what to do, stands there below.
-	w.head(strings.ToLower(x.Kind), x.Namespace, x.Name, x.state, x.Trouble, "")
+	w.head(strings.ToLower(x.Kind), x.Namespace, x.Name, x.state, x.Trouble, x.remedy)
 	w.conditions(x.Conditions, x.state)
 	w.events(x.Events)
 	w.findings(x.Findings)
@@ -478,7 +487,11 @@ func (w *Printer) Next(all []Waiting) {
 		return
 	}
 	t := printers.GetNewTabWriter(w.W)
-	fmt.Fprintln(t, "NAMESPACE\tOBJECT\tCONTAINER\tREASON\tRESTARTS\tSTARTS\tWHY")
+	namespace := ""
+	if w.Namespaces {
+		namespace = "NAMESPACE\t"
+	}
+	fmt.Fprintln(t, "STARTS\t"+namespace+"OBJECT\tCONTAINER\tREASON\tRESTARTS\tWHY")
 	for i := range all {
 		fmt.Fprintln(t, w.row(&all[i]))
 	}
@@ -487,10 +500,12 @@ func (w *Printer) Next(all []Waiting) {
 
 func (w *Printer) row(x *Waiting) string {
 	starts := Start{From: x.From, To: x.To, Estimated: x.Estimated}
-	return strings.Join([]string{
-		line(x.Namespace), strings.ToLower(x.Kind) + "/" + line(x.Name), cmp.Or(line(x.Container), "-"), line(x.Reason),
-		fmt.Sprint(x.Restarts), starts.brief(w.Options), line(x.Why),
-	}, "\t")
+	cells := []string{starts.brief(w.Options)}
+	if w.Namespaces {
+		cells = append(cells, line(x.Namespace))
+	}
+	return strings.Join(append(cells, strings.ToLower(x.Kind)+"/"+line(x.Name), cmp.Or(line(x.Container), "-"),
+		line(x.Reason), fmt.Sprint(x.Restarts), line(x.Why)), "\t")
 }
 
 // brief formats a Start for a table. An estimate begins with a tilde.
@@ -501,11 +516,11 @@ func (s Start) brief(o Options) string {
 	case !s.Known():
 		return "unknown"
 	case now.After(s.To):
-		text = "overdue by " + short(now.Sub(s.To))
+		text = "overdue by " + rest(now.Sub(s.To))
 	case now.Before(s.From):
-		text = "in " + short(s.From.Sub(now)) + " to " + short(s.To.Sub(now))
+		text = "in " + rest(s.From.Sub(now)) + " to " + rest(s.To.Sub(now))
 	default:
-		text = "within " + short(s.To.Sub(now))
+		text = "within " + rest(s.To.Sub(now))
 	}
 	if s.Estimated {
 		text = "~" + text

@@ -95,8 +95,11 @@ func counted[N ~int | ~int32 | ~int64](n N, noun string) string {
 		return fmt.Sprintf("1 %s", noun)
 	}
 	plural := noun + "s"
-	if strings.HasSuffix(noun, "x") {
+	switch {
+	case strings.HasSuffix(noun, "x"):
 		plural = noun + "es"
+	case strings.HasSuffix(noun, "ry"):
+		plural = strings.TrimSuffix(noun, "y") + "ies"
 	}
 	return fmt.Sprintf("%d %s", n, plural)
 }
@@ -134,6 +137,9 @@ func daysText(days, hours int64) string {
 	return fmt.Sprintf("%dd%dh", days, hours)
 }
 
+// rest is short for the time until something happens, in whole seconds, rounded up.
+func rest(d time.Duration) string { return short((d + time.Second - 1).Truncate(time.Second)) }
+
 // clock formats a time in the zone of now, with its date unless that is today.
 func clock(t, now time.Time) string {
 	t = t.In(now.Location())
@@ -168,9 +174,9 @@ func (s Start) when(now time.Time) string {
 	case now.After(s.To):
 		text = fmt.Sprintf("overdue since %s (%s); its node or controller is busy or gone", clock(s.To, now), short(now.Sub(s.To)))
 	case now.Before(s.From):
-		text = fmt.Sprintf("between %s and %s (in %s to %s)", clock(s.From, now), clock(s.To, now), short(s.From.Sub(now)), short(s.To.Sub(now)))
+		text = fmt.Sprintf("between %s and %s (in %s to %s)", clock(s.From, now), clock(s.To, now), rest(s.From.Sub(now)), rest(s.To.Sub(now)))
 	default:
-		text = fmt.Sprintf("at any moment, by %s (within %s)", clock(s.To, now), short(s.To.Sub(now)))
+		text = fmt.Sprintf("at any moment, by %s (within %s)", clock(s.To, now), rest(s.To.Sub(now)))
 	}
 	if s.Estimated {
 		text = "estimated: " + text

@@ -22,6 +22,14 @@ func TestTextsAreOneLine(t *testing.T) {
 	}
 }
 
+func TestCounted(t *testing.T) {
+	for noun, want := range map[string]string{"pod": "2 pods", "index": "2 indexes", "try": "2 tries"} {
+		if got := counted(2, noun); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // The layers above a program that cannot be started put their names in front of the cause.
 func TestTheCauseComesFirst(t *testing.T) {
 	const cause = `exec: "nope": executable file not found in $PATH`

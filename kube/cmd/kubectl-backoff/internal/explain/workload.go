@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -22,7 +23,8 @@ type Workload struct {
 	Events     []Event     `json:"events,omitempty"`
 	Findings   []Finding   `json:"findings,omitempty"`
 
-	state string // Summary without what is said about a pod or Job
+	state  string // Summary without what is said about a pod or Job
+	remedy string // Advice if it is not about one of them
 }
 
 // Owner is an object that keeps pods or Jobs running.
@@ -87,9 +89,15 @@ func (x *Explainer) Workload(o Owner, pods []Pod, jobs []Job) Workload {
 		w.Summary += fmt.Sprintf("; %s %s", counted(missing, "pod"), x.Partial)
 	}
 	for _, c := range o.Conditions {
-		w.Summary += "; " + line(c.Type) + conditionText(c.Reason, c.Message)
+		w.Summary += "; " + line(c.Type) + " is " + line(c.Status) + conditionText(c.Reason, strings.TrimRight(c.Message, ". "))
+		if remedy := createAdvice(c.Message, o.Namespace); c.Type == "ReplicaFailure" && remedy != "" {
+			w.remedy = remedy
+		}
 	}
-	w.state = w.Summary
+	if o.Suspended {
+		w.remedy = "to start Jobs again, set spec.suspend to false"
+	}
+	w.state, w.Advice = w.Summary, w.remedy
 	for i := range w.Pods {
 		if p := &w.Pods[i]; p.Trouble {
 			w.Summary += fmt.Sprintf("; pod %s: %s", line(p.Name), p.Summary)
