@@ -183,7 +183,7 @@ func (p *program) checkFiles(args []string, options check.Options) (all []checke
 			judge(check.Read("standard input", p.In))
 			continue
 		}
-		for _, source := range check.Sources(name) {
+		for _, source := range check.Sources(p.recursive, name) {
 			judge(source.File())
 		}
 	}
