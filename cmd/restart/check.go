@@ -170,7 +170,7 @@ func checkAll(files []string, stdin io.Reader, flags checkFlags) func(yield func
 					}
 					continue
 				}
-				for _, source := range check.Sources(name) {
+				for _, source := range check.Sources(true, name) {
 					if !give(source.File, source.Named) {
 						return
 					}

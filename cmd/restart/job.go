@@ -94,9 +94,9 @@ func (f *jobFlags) check(c *cobra.Command, args []string) error {
 	case f.maxBackoff < f.backoff:
 		return usageError("--max-backoff %v: must not be below --backoff %v", f.maxBackoff, f.backoff)
 	}
-	for name, value := range map[string]string{"state": f.state, "events": f.events, "timeline": f.timeline} {
-		if value == "" && given(name) {
-			return usageError("--%s: the file has no name", name)
+	for _, flag := range []struct{ name, file string }{{"state", f.state}, {"events", f.events}, {"timeline", f.timeline}} {
+		if flag.file == "" && given(flag.name) {
+			return usageError("--%s: the file has no name", flag.name)
 		}
 	}
 	if f.timeline != "" {
@@ -107,9 +107,11 @@ func (f *jobFlags) check(c *cobra.Command, args []string) error {
 	if f.state == "" {
 		return nil
 	}
-	for name, other := range map[string]string{"the manifest": args[0], "the file of --events": f.events, "the file of --timeline": f.timeline} {
-		if other != "" && other != "-" && samePath(f.state, other) {
-			return usageError("--state: %s is %s", f.state, name)
+	for _, other := range []struct{ name, file string }{
+		{"the manifest", args[0]}, {"the file of --events", f.events}, {"the file of --timeline", f.timeline},
+	} {
+		if other.file != "" && other.file != "-" && samePath(f.state, other.file) {
+			return usageError("--state: %s is %s", f.state, other.name)
 		}
 	}
 	return nil

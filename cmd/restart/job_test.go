@@ -190,6 +190,25 @@ func TestBadManifestStartsNothing(t *testing.T) {
 	}
 }
 
+// Of several contradictions, always the first one is told.
+func TestContradictionsComeInOrder(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"--state= --events= --timeline= job.yaml", "--state: the file has no name"},
+		{"--events= --timeline= job.yaml", "--events: the file has no name"},
+		{"--state=a.html --events=a.html --timeline=a.html a.html", "--state: a.html is the manifest"},
+		{"--state=a.html --events=a.html --timeline=a.html job.yaml", "--state: a.html is the file of --events"},
+	} {
+		for range 20 {
+			c := jobCommand()
+			c.SilenceErrors, c.SilenceUsage = true, true
+			c.SetArgs(strings.Fields(tt.args))
+			if err := c.Execute(); err == nil || err.Error() != tt.want {
+				t.Fatalf("%s: %v, want %s", tt.args, err, tt.want)
+			}
+		}
+	}
+}
+
 // No golden file is left of a manifest that is gone.
 func TestGoldenFilesAreUsed(t *testing.T) {
 	for files, source := range map[string]func(name string) string{

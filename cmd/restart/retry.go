@@ -47,8 +47,9 @@ has read from a pipe or a terminal is gone. Signals are passed on, and SIGINT,
 SIGTERM, SIGHUP and SIGQUIT end retry as soon as the command ends. A program
 that cannot be started is not tried again. What a command leaves running stays.`,
 		SuggestFor: []string{"repeat", "again", "until"},
-		Annotations: map[string]string{exitCodes: `      n  that of the last attempt; 128+n if signal n has ended it, 127 for a
-         program that was not found, 126 for one that cannot be started
+		Annotations: map[string]string{exitCodes: `      n  that of the last attempt; 128+n if signal n has ended it, 124 if
+         --timeout or --for has, even if the command exits with 0 then, 127 for
+         a program that was not found, 126 for one that cannot be started
       2  also if retry was used wrongly
   128+n  also if signal n came during a wait`},
 		Example: `  restart retry -- curl -fsS https://example.com/health
@@ -97,6 +98,7 @@ func runRetry(c *cobra.Command, args []string, flags *retryFlags) error {
 		return err
 	}
 	r := &retrier{flags: flags, args: args, notes: c.ErrOrStderr(), onTerminal: process.OnTerminal()}
+	r.exit.Code = exitFailed // if --for is over before the first attempt
 	if r.processes, err = process.New(); err != nil {
 		return err
 	}
@@ -139,14 +141,21 @@ type retrier struct {
 
 // attemptError is the failure of one attempt.
 type attemptError struct {
-	exit process.Exit
-	why  string // it could not be started
+	exit     process.Exit
+	timedOut bool   // --timeout or --for has ended it
+	why      string // it could not be started
 }
+
+// exitTimedOut is the exit code of an attempt that took too long, as that of timeout(1).
+// The command's own may be 0, if it handles SIGTERM.
+const exitTimedOut = 124
 
 func (e *attemptError) Error() string {
 	switch {
 	case e.why != "":
 		return e.why
+	case e.timedOut:
+		return fmt.Sprintf("exit code %d (timed out)", e.exit.Code)
 	case e.exit.Signal != 0:
 		return fmt.Sprintf("exit code %d (%v)", e.exit.Code, e.exit.Signal)
 	}
@@ -190,14 +199,21 @@ func (r *retrier) run(curve backoff.Policy, final indexset.Set) int {
 			}
 		},
 	})
-	r.explain(err, attempts)
+	return r.end(err, attempts)
+}
+
+// end says why Retry returned err after that many attempts, and returns the exit code. A
+// signal that came too late to end it changes neither.
+func (r *retrier) end(err error, attempts int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case r.waited:
+	if !errors.Is(err, errSignalled) {
+		r.explain(err, attempts)
+		return r.exit.Code
+	}
+	r.note("ended by a signal (%v)", r.ended)
+	if r.waited {
 		return 128 + int(r.ended)
-	case attempts == 0: // --for was over before the first
-		return 1
 	}
 	return r.exit.Code
 }
@@ -237,28 +253,32 @@ func (r *retrier) attempt(ctx context.Context) error {
 		var never *process.StartError
 		if errors.As(err, &never) {
 			r.exit.Code = never.Code
-			return backoff.Permanent(&attemptError{r.exit, err.Error()})
+			return backoff.Permanent(&attemptError{exit: r.exit, why: err.Error()})
 		}
-		return &attemptError{r.exit, err.Error()}
+		return &attemptError{exit: r.exit, why: err.Error()}
 	}
+	timedOut := false
 	select {
 	case <-p.Done():
 	case <-ctx.Done():
 		if !errors.Is(context.Cause(ctx), errSignalled) { // else the command has got the signal
-			p.Stop(syscall.SIGTERM, r.flags.grace)
+			timedOut = p.Stop(syscall.SIGTERM, r.flags.grace)
 		}
 	}
 	r.exit = p.Wait()
+	if timedOut {
+		r.exit = process.Exit{Code: exitTimedOut}
+	}
 	r.mu.Lock()
 	r.process = nil
 	r.mu.Unlock()
 	if r.exit.Code != 0 {
-		return &attemptError{exit: r.exit}
+		return &attemptError{exit: r.exit, timedOut: timedOut}
 	}
 	return nil
 }
 
-// explain says why it ended, unless the first attempt has succeeded.
+// explain says why it ended without a signal, unless the first attempt has succeeded.
 func (r *retrier) explain(err error, attempts int) {
 	var failed *backoff.RetryError
 	switch {
@@ -267,8 +287,6 @@ func (r *retrier) explain(err error, attempts int) {
 	case err == nil:
 	case !errors.As(err, &failed):
 		r.note("%v", err)
-	case r.ended != 0:
-		r.note("ended by a signal (%v)", r.ended)
 	case failed.Limit == backoff.RetryLimitPermanent && failed.Last != nil:
 		var last *attemptError
 		if errors.As(failed.Last, &last) && last.why == "" {

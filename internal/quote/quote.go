@@ -11,3 +11,11 @@ func Text(text string) string {
 	}
 	return fmt.Sprintf("%q", text)
 }
+
+// Plain is Text, without the quotes if text is short and needs no escapes.
+func Plain(text string) string {
+	if quoted := Text(text); quoted != `"`+text+`"` {
+		return quoted
+	}
+	return text
+}

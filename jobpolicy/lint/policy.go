@@ -358,10 +358,10 @@ func (c *checker) unknownConditions(i int) {
 			advice = "use " + near + " if it is meant"
 		}
 		if advice == "" {
-			advice = "if a controller of yours sets it, give it a domain, such as example.com/" + line(name)
+			advice = "if a controller of yours sets it, give it a domain, such as example.com/" + quote.Plain(name)
 		}
 		c.add(KindUnknownCondition, SeverityWarning, i, rulePath(i, fmt.Sprintf("onPodConditions[%d].type", k)), fmt.Sprintf(
-			"no part of Kubernetes sets the condition %s; %s", line(name), advice))
+			"no part of Kubernetes sets the condition %s; %s", quote.Plain(name), advice))
 	}
 }
 
@@ -472,16 +472,8 @@ func codeText(rule *batch.PodFailurePolicyRule) func(int) string {
 func patternText(rule *batch.PodFailurePolicyRule) func(int) string {
 	return func(k int) string {
 		o := &rule.OnPodConditions[k]
-		return line(fmt.Sprintf("%s=%s", o.Type, o.Status))
+		return quote.Plain(fmt.Sprintf("%s=%s", o.Type, o.Status))
 	}
-}
-
-// line returns the text, or a quoted and shortened form if it is long or not printable.
-func line(text string) string {
-	if quoted := quote.Text(text); quoted != `"`+text+`"` {
-		return quoted
-	}
-	return text
 }
 
 // listText lists a few of the items at these positions.

@@ -140,6 +140,14 @@ func TestJudge(t *testing.T) {
 			`error line 9: spec.containers[0].restartPolicyRules[0].action: is "Stop", must be Restart or RestartAllContainers`,
 			`error line 9: spec.containers[0].restartPolicyRules[0].exitCodes.operator: is "Is", must be In or NotIn: did you mean In?`,
 			"error line 10: spec.containers[0].restartPolicyRules[1].exitCodes: required: a rule needs them"}},
+		{"an error in a later restart rule", with(pod, "CONTAINER", "restartPolicy: OnFailure\nrestartPolicyRules:\n- {action: Restart, exitCodes: {operator: In, values: [1]}}\n- {action: Restart, exitCodes: {operator: In, values: [1]}}\n- {action: Stop, exitCodes: {operator: In, values: [2]}}\n- {action: Restart, exitCodes: {operator: In, values: [1]}}"), []string{
+			"warning line 11: spec.containers[0].restartPolicyRules[1]: rule restartPolicyRules[0] decides on every exit that this rule matches; remove this rule, or move it up",
+			`error line 12: spec.containers[0].restartPolicyRules[2].action: is "Stop", must be Restart or RestartAllContainers`}},
+		{"a mistake in a restart rule", with(pod, "CONTAINER", "restartPolicy: Never\nrestartPolicyRules:\n- {action: Restart, exitCodes: {operator: In, values: [0]}}\n- {action: Restart, exitCodes: {operator: In, values: [x]}}"), []string{
+			`error line 11: spec.containers[0].restartPolicyRules[1].exitCodes.values[0]: is "x", must be an integer`}},
+		{"an error in restartPolicy", with(pod, "CONTAINER", "restartPolicy: Sometimes\nrestartPolicyRules:\n- {action: Restart, exitCodes: {operator: In, values: [1]}}\n- {action: Restart, exitCodes: {operator: In, values: [1]}}"), []string{
+			`error line 8: spec.containers[0].restartPolicy: is "Sometimes", must be Always, OnFailure or Never`,
+			"warning line 11: spec.containers[0].restartPolicyRules[1]: rule restartPolicyRules[0] decides on every exit that this rule matches; remove this rule, or move it up"}},
 		{"a restart rule without effect", with(pod, "CONTAINER", "restartPolicy: Never\nrestartPolicyRules:\n- {action: Restart, exitCodes: {operator: In, values: [1]}}\n- {action: Restart, exitCodes: {operator: In, values: [1]}}"), nil},
 		{"init containers", with(pod, "POD", "initContainers:\n- {name: main, image: x, livenessProbe: {exec: {command: [a]}}}\n- {name: b, restartPolicy: Always, image: x, lifecycle: {}, startupProbe: {successThreshold: 2}}"), []string{
 			`error line 6: spec.initContainers[0].name: is "main": another container of the pod has this name`,

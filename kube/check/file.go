@@ -12,12 +12,10 @@ import (
 	"github.com/restartkit/restart/kube/check/document"
 )
 
-// The size limits of a file and of one of its documents in bytes. An API server takes no
-// more than 3 MiB in a request, but a List has many objects.
-const (
-	MaxFileSize     = 16 << 20
-	maxDocumentSize = 3 << 20
-)
+// MaxFileSize is the size of the largest file that is read, in bytes. Its documents have
+// no limit of their own: an API server takes at most 3 MiB in a request, but a document
+// can be a List of many objects.
+const MaxFileSize = 16 << 20
 
 // File is the content of a file.
 type File struct {

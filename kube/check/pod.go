@@ -10,9 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/backoff/lint"
 	"github.com/restartkit/restart/field"
 	joblint "github.com/restartkit/restart/jobpolicy/lint"
+	"github.com/restartkit/restart/kube/check/document"
 	"github.com/restartkit/restart/kube/convert"
 )
 
@@ -130,6 +132,7 @@ const (
 
 // rules checks the restart policy and rules of a container (KEP-5307, KEP-5532).
 func (j *judge) rules(at string, p *corev1.PodSpec, c *corev1.Container) {
+	before := len(j.errs)
 	switch {
 	case c.RestartPolicy == nil && len(c.RestartPolicyRules) > 0:
 		j.add(field.Required, at+".restartPolicy", nil, "restartPolicyRules need it beside them")
@@ -140,35 +143,48 @@ func (j *judge) rules(at string, p *corev1.PodSpec, c *corev1.Container) {
 	if len(c.RestartPolicyRules) == 0 {
 		return
 	}
-	before := len(j.errs)
 	if n := len(c.RestartPolicyRules); n > maxRestartRules {
 		j.add(field.TooMany, at+".restartPolicyRules", n, fmt.Sprintf("must be at most %d", maxRestartRules))
 	}
+	valid := 0 // rules before the first with an error
 	for i := range c.RestartPolicyRules {
-		r, path := &c.RestartPolicyRules[i], fmt.Sprintf("%s.restartPolicyRules[%d]", at, i)
-		if r.Action != corev1.ContainerRestartRuleActionRestart && r.Action != corev1.ContainerRestartRuleActionRestartAllContainers {
-			j.add(field.NotSupported, path+".action", string(r.Action), "must be Restart or RestartAllContainers")
-		}
-		if r.ExitCodes == nil {
-			j.add(field.Required, path+".exitCodes", nil, "a rule needs them")
-			continue
-		}
-		if o := r.ExitCodes.Operator; o != corev1.ContainerRestartRuleOnExitCodesOpIn && o != corev1.ContainerRestartRuleOnExitCodesOpNotIn {
-			j.add(field.NotSupported, path+".exitCodes.operator", string(o), "must be In or NotIn")
-		}
-		if n := len(r.ExitCodes.Values); n > maxExitCodes {
-			j.add(field.TooMany, path+".exitCodes.values", n, fmt.Sprintf("must be at most %d", maxExitCodes))
+		path, errs := fmt.Sprintf("%s.restartPolicyRules[%d]", at, i), len(j.errs)
+		j.rule(path, &c.RestartPolicyRules[i])
+		isMistaken := slices.ContainsFunc(j.Mistakes, func(m document.Mistake) bool { return document.Within(m.Path, path) })
+		if valid == i && len(j.errs) == errs && !isMistaken {
+			valid++
 		}
 	}
-	if len(j.errs) > before {
-		return
+	policy := convert.ExitPolicy(p, c)
+	if valid < len(policy.Rules) || len(j.errs) > before {
+		// What a rule does depends on itself and on the rules before it. Only whether it
+		// repeats the restart policy depends on that and on later rules. No rule repeats
+		// Never.
+		policy.Rules, policy.RestartPolicy = policy.Rules[:valid], backoff.RestartPolicyNever
 	}
-	for _, finding := range lint.Check(convert.ExitPolicy(p, c)) {
+	for _, finding := range lint.Check(policy) {
 		severity := Notice
 		if finding.Kind == lint.KindUnreachable || finding.Kind == lint.KindHotLoop {
 			severity = Warning
 		}
 		j.say(severity, Kind(finding.Kind), at+"."+finding.Field, finding.Text)
+	}
+}
+
+// rule checks one of a container's restart rules.
+func (j *judge) rule(path string, r *corev1.ContainerRestartRule) {
+	if r.Action != corev1.ContainerRestartRuleActionRestart && r.Action != corev1.ContainerRestartRuleActionRestartAllContainers {
+		j.add(field.NotSupported, path+".action", string(r.Action), "must be Restart or RestartAllContainers")
+	}
+	if r.ExitCodes == nil {
+		j.add(field.Required, path+".exitCodes", nil, "a rule needs them")
+		return
+	}
+	if o := r.ExitCodes.Operator; o != corev1.ContainerRestartRuleOnExitCodesOpIn && o != corev1.ContainerRestartRuleOnExitCodesOpNotIn {
+		j.add(field.NotSupported, path+".exitCodes.operator", string(o), "must be In or NotIn")
+	}
+	if n := len(r.ExitCodes.Values); n > maxExitCodes {
+		j.add(field.TooMany, path+".exitCodes.values", n, fmt.Sprintf("must be at most %d", maxExitCodes))
 	}
 }
 

@@ -128,7 +128,7 @@ func scheduleFaults(text string, err error) (faults []string) {
 			if f.takes(i, part) {
 				continue
 			}
-			faults = append(faults, fmt.Sprintf("%s %s: %s", f.name, shown(part), f.fault(part)))
+			faults = append(faults, fmt.Sprintf("%s %s: %s", f.name, quote.Plain(part), f.fault(part)))
 		}
 	}
 	if faults == nil { // not seen, since the parser reads the parts one by one
@@ -219,7 +219,7 @@ func (f *scheduleField) value(text string) (n int, ok bool) {
 func (f *scheduleField) unknown(text, part string) string {
 	about := ""
 	if text != part {
-		about = shown(text) + ": "
+		about = quote.Plain(text) + ": "
 	}
 	if text == "" {
 		return "must have a number at both ends of the range"
@@ -267,12 +267,4 @@ func (f *scheduleField) wrapped(from, to int, first, last string) string {
 
 func isNumber(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
-}
-
-// shown returns a text without quotes if it is short and plain.
-func shown(text string) string {
-	if quoted := quote.Text(text); quoted != `"`+text+`"` {
-		return quoted
-	}
-	return text
 }

@@ -24,10 +24,11 @@ func (s Source) File() *File {
 }
 
 // Sources returns the files that paths name, and those in the folders that they name,
-// which end with .yaml, .yml or .json, in the order of their names. It follows a link to
-// a file, and no link to a folder unless the caller names it. It passes over folders
-// named .git and files that are no regular ones, unless the caller names them.
-func Sources(paths ...string) []Source {
+// which end with .yaml, .yml or .json, in the order of their names. It looks into the
+// folders in those folders only if recursive is set. It follows a link to a file, and no
+// link to a folder unless the caller names it. It passes over folders named .git and
+// files that are no regular ones, unless the caller names them.
+func Sources(recursive bool, paths ...string) []Source {
 	var all []Source
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -35,7 +36,7 @@ func Sources(paths ...string) []Source {
 		case err != nil:
 			all = append(all, Source{Name: path, Named: true, Err: plainError(err)})
 		case info.IsDir():
-			all = append(all, inFolder(path)...)
+			all = append(all, inFolder(withSlash(path), recursive)...)
 		default:
 			all = append(all, Source{Name: path, Named: true})
 		}
@@ -43,14 +44,15 @@ func Sources(paths ...string) []Source {
 	return all
 }
 
-func inFolder(root string) (found []Source) {
-	// A slash at the end makes a link to a folder the folder.
-	_ = filepath.WalkDir(withSlash(root), func(path string, entry fs.DirEntry, err error) error {
+// inFolder returns the files in a folder. A slash at the end of root makes a link to a
+// folder the folder.
+func inFolder(root string, recursive bool) (found []Source) {
+	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			found = append(found, Source{Name: path, Err: plainError(err)})
 			return fs.SkipDir
-		case entry.IsDir() && entry.Name() == ".git":
+		case entry.IsDir() && path != root && (!recursive || entry.Name() == ".git"):
 			return fs.SkipDir
 		case entry.IsDir() || !isManifest(path):
 			return nil

@@ -53,13 +53,19 @@ func TestSources(t *testing.T) {
 		}
 		return all
 	}
-	if got := names(Sources(root), root); !slices.Equal(got, want) {
+	if got := names(Sources(true, root), root); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	if got := names(Sources(filepath.Join(root, "sub/up")), filepath.Join(root, "sub/up")); !slices.Equal(got, want) {
+	if got := names(Sources(true, filepath.Join(root, "sub/up")), filepath.Join(root, "sub/up")); !slices.Equal(got, want) {
 		t.Errorf("through a link: got %q, want %q", got, want)
 	}
-	got := names(Sources(filepath.Join(root, "g"), filepath.Join(root, "missing")), root)
+	if got, want := names(Sources(false, root), root), want[:4]; !slices.Equal(got, want) {
+		t.Errorf("of the folder alone: got %q, want %q", got, want)
+	}
+	if got := names(Sources(true, filepath.Join(root, ".git")), root); !slices.Equal(got, []string{".git/f.yaml"}) {
+		t.Errorf("of a named folder .git: got %q", got)
+	}
+	got := names(Sources(true, filepath.Join(root, "g"), filepath.Join(root, "missing")), root)
 	if want := []string{"g, named", "missing no such file or directory, named"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -42,9 +42,9 @@ func (c *checkpoint) take(job *batchv1.Job, state jobpolicy.State) {
 // annotation need not have changed.
 //
 // podsVersion is the version the pod informer has reached, or "" if unknown. A Job seen
-// for the first time with a checkpoint or a status, and written after that version, may
-// be the work of the previous leader, which may have changed pods as well. Versions of
-// Jobs and pods are comparable if one etcd stores both.
+// for the first time with a state or a status, and written after that version, may be
+// the work of the previous leader, which may have changed pods as well. Versions of Jobs
+// and pods are comparable if one etcd stores both.
 func (r *jobRecord) restore(job *batchv1.Job, podsVersion string, logger klog.Logger) {
 	text, first := job.Annotations[AnnotationMemory], !r.checkpoint.taken
 	if !first && (job.ResourceVersion == r.checkpoint.version || !reached(job.ResourceVersion, r.checkpoint.version)) {
@@ -57,7 +57,7 @@ func (r *jobRecord) restore(job *batchv1.Job, podsVersion string, logger klog.Lo
 	}
 	stored, there, err := decodeState(text, job.UID)
 	if err != nil {
-		logger.Error(err, "cannot read the Job's memory", "remembered", !first)
+		logger.Error(err, "cannot read the Job's state", "remembered", !first)
 	}
 	if first || there {
 		r.state = stored
@@ -100,7 +100,7 @@ func encodeState(m jobpolicy.State, room int, held func(uid string) bool) (strin
 		shorten()
 		text, err := json.Marshal(m)
 		if err != nil {
-			return "", fmt.Errorf("encoding the memory of Job %s: %w", m.Job, err)
+			return "", fmt.Errorf("encoding the state of Job %s: %w", m.Job, err)
 		}
 		if len(text) <= room {
 			return string(text), nil
@@ -110,7 +110,7 @@ func encodeState(m jobpolicy.State, room int, held func(uid string) bool) (strin
 }
 
 // decodeState decodes the annotation's text for the Job with this UID. If the text is
-// empty or another Job's, it returns an empty memory and false.
+// empty or another Job's, it returns an empty state and false.
 func decodeState(text string, job types.UID) (m jobpolicy.State, there bool, err error) {
 	none := jobpolicy.State{Job: string(job)}
 	if text == "" {

@@ -114,7 +114,7 @@ func FuzzDecodeMemory(f *testing.F) {
 			t.Errorf("an error and a memory: %+v, %v", m, err)
 		}
 		if m.Job != "job" {
-			t.Errorf("the memory of %q", m.Job)
+			t.Errorf("the state of %q", m.Job)
 		}
 	})
 }

@@ -9,14 +9,14 @@
 // delays, such as [AnnotationBaseDelay], and store its failures ([AnnotationMemory]),
 // so that delays survive a change of leader.
 //
-// # The memory of a Job
+// # The record of a Job
 //
 // A pass over a Job reads the informers, plans, and writes. Writes reach the informers
 // late, answers can be lost, and another controller may have led meanwhile. So between
 // passes a Job is in one of these states:
 //
-//	            first pass: the state is read from the checkpoint,
-//	            which is the annotation beside the status
+//	            first pass: the state is read from the annotation
+//	            beside the status
 //	                                │
 //	    ┌───────────────────────────▼──────────────────────────┐
 //	┌──▶│ settled: the informers show every write              │◀───┐
@@ -30,7 +30,7 @@
 //	└────────┴─────────────────┘                            │       │
 //	  shown, or after                                       │       │
 //	  five minutes                                          │       │
-//	                    the checkpoint or the status is not │       │
+//	                    the annotation or the status is not │       │
 //	                    what this controller wrote          ▼       │
 //	                                                 ┌───────────┐  │
 //	                                                 │ overtaken │  │
@@ -57,13 +57,13 @@
 //     treats every other difference between list and informer as expecting.
 //
 // A Job can be expecting, unacknowledged and catching up at once. A finished or deleted
-// Job is forgotten. The type jobRecord owns all of this. Memory that must outlive the
-// process is only in the checkpoint.
+// Job is forgotten. The type jobRecord owns all of this. State that must outlive the
+// process is only in the annotation.
 package jobcontroller
 
 // sync.go makes a pass over a Job. The other files are named for their content:
 //
-//   - record.go: the memory of a Job
+//   - record.go: what a Controller remembers of a Job
 //   - checkpoint.go: the part of it stored with the Job
 //   - expectations.go: creations and deletions that the informer does not show yet
 //   - finalizers.go: finalizers removed, but still shown by the informer

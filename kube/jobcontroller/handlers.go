@@ -26,7 +26,7 @@ func (c *Controller) enqueueJob(job *batchv1.Job, after time.Duration) {
 func (c *Controller) jobAdded(job *batchv1.Job) {
 	c.enqueueJob(job, 0)
 	if by := job.Spec.ManagedBy; c.options.Engine.ManagedBy == BuiltInManagedBy && by != nil && *by != BuiltInManagedBy {
-		c.metrics.jobsOfOthers.add(1, *by)
+		c.metrics.ofOther(*by)
 	}
 }
 

@@ -107,9 +107,9 @@ func TestLogOfAPass(t *testing.T) {
 				t.Error(err)
 			}
 		}, 0, "", nil},
-		{"a broken memory", reads("{"), 0, "E", []string{"cannot read the Job's memory", "remembered=false"}},
+		{"a broken state", reads("{"), 0, "E", []string{"cannot read the Job's state", "remembered=false"}},
 		{"a memory", reads(`{"job":"x"}`), 0, "", nil},
-		{"a memory that has no JSON", writes(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)), 0, "E", []string{"cannot write the memory"}},
+		{"a state that has no JSON", writes(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)), 0, "E", []string{"cannot write the state"}},
 		{"a memory that has one", writes(t0), 0, "", nil},
 		{"a plan", func(ctx context.Context) {
 			p := over(func(*pass) {})

@@ -1,6 +1,8 @@
 package jobcontroller
 
 import (
+	"sync"
+
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,8 +29,10 @@ import (
 //
 // A stale sync skip is a pass without a plan because the informer of Jobs or pods lagged
 // behind the last write. Unlike those of Kubernetes' own controller, other passes plan on
-// the Job last written. Other controllers count only in place of Kubernetes' own one. The
-// last metric is only here, with the outcomes refused and unanswered, without conflicts.
+// the Job last written. Other controllers count only in place of Kubernetes' own one.
+// Whoever may create Jobs chooses controller_name, so the first 100 names have a series
+// each, and all further names share the value other. The last metric is only here, with
+// the outcomes refused and unanswered, without conflicts.
 //
 // Create Metrics with NewMetrics; the zero value is not usable. They are safe for
 // concurrent use by multiple goroutines.
@@ -36,6 +40,9 @@ type Metrics struct {
 	syncDuration                                                                *histogram
 	syncs, jobsFinished, podsFinished, indexesFinished, podsCreated             *counter
 	failuresHandled, trackedEnds, statusWriteFailures, staleSkips, jobsOfOthers *counter
+
+	mu          sync.Mutex
+	controllers map[string]bool // with a series of their own in jobsOfOthers
 }
 
 // MetricsOptions configure Metrics. The zero value is ready to use.
@@ -84,7 +91,8 @@ func NewMetrics(o MetricsOptions) *Metrics {
 		trackedEnds:         newCounter("terminated_pods_tracking_finalizer_total", "Pods observed to end with the tracking finalizer (add) and to lose it (delete).", "event"),
 		statusWriteFailures: newCounter("status_write_failures_total", "Failed writes of Job statuses, which the API server refused or did not answer.", "outcome"),
 		staleSkips:          newCounter("stale_sync_skips_total", "Passes over a Job postponed because the informer lagged.", "group", "resource"),
-		jobsOfOthers:        newCounter("by_external_controller_total", "Jobs that name another controller.", "controller_name"),
+		jobsOfOthers:        newCounter("by_external_controller_total", "Jobs that name another controller; after the first 100 names, the others count as other.", "controller_name"),
+		controllers:         make(map[string]bool),
 	}
 }
 
@@ -126,6 +134,26 @@ func (h *histogram) add(value float64, labels ...string) {
 	if h.observe != nil {
 		h.observe(h.name, value, labels...)
 	}
+}
+
+// The values of controller_name. otherController is the name of no controller, since
+// managedBy needs a slash.
+const (
+	maxControllers  = 100
+	otherController = "other"
+)
+
+// ofOther counts a Job that names another controller.
+func (m *Metrics) ofOther(controller string) {
+	m.mu.Lock()
+	if len(m.controllers) < maxControllers {
+		m.controllers[controller] = true
+	}
+	if !m.controllers[controller] {
+		controller = otherController
+	}
+	m.mu.Unlock()
+	m.jobsOfOthers.add(1, controller)
 }
 
 // Label values.

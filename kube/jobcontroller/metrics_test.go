@@ -3,6 +3,7 @@ package jobcontroller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,21 @@ func TestCountsOfAPlanAreAdded(t *testing.T) {
 	}
 	if len(got) != 6 {
 		t.Errorf("%v", got)
+	}
+}
+
+// Jobs may name any controller, but only the first hundred names have a series each.
+func TestSeriesOfOtherControllersAreBounded(t *testing.T) {
+	m := NewMetrics(MetricsOptions{})
+	for range 2 {
+		for i := range 150 {
+			m.ofOther(fmt.Sprintf("example.com/%d", i))
+		}
+	}
+	got := counted(t, m)
+	const prefix = "restart_job_by_external_controller_total "
+	if len(got) != 101 || got[prefix+"example.com/0"] != 2 || got[prefix+"example.com/99"] != 2 || got[prefix+"other"] != 100 {
+		t.Errorf("%d series: %v", len(got), got)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // informers show. The package's documentation has a diagram of its states. Only the
 // worker that holds the Job's key uses it.
 //
-// Seven memories make the difference between what was written and what is shown:
+// Seven fields make the difference between what was written and what is shown:
 //
 //  1. written: the newest Job that a request returned, until the informer shows it
 //  2. expectations: pods created and deleted, until the informer shows that
@@ -29,7 +29,7 @@ import (
 //     listed
 //  7. live: that list, until the informer has reached it
 //
-// The Job is settled if the memories 1 to 4, 6 and 7 are empty. Only then may a plan create
+// The Job is settled if the fields 1 to 4, 6 and 7 are empty. Only then may a plan create
 // or delete pods.
 type jobRecord struct {
 	uid   types.UID
@@ -51,8 +51,8 @@ type jobRecord struct {
 type announced struct {
 	job      *batchv1.Job // newest Job whose conditions were compared; nil at first
 	mistakes string       // in the annotations
-	// noRoom reports whether an Event has said that the Job has no room for its checkpoint.
-	// It is set for a Job first seen with a status but no checkpoint, because an earlier
+	// noRoom reports whether an Event has said that the Job has no room for its state.
+	// It is set for a Job first seen with a status but no state, because an earlier
 	// controller wrote that Event.
 	noRoom bool
 }

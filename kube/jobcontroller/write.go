@@ -152,7 +152,7 @@ func (p *pass) annotate(ctx context.Context, job *batchv1.Job, state jobpolicy.S
 	}
 	text, err := encodeState(state, roomForState(job.Annotations), func(uid string) bool { return held[uid] })
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "cannot write the memory")
+		klog.FromContext(ctx).Error(err, "cannot write the state")
 	}
 	if text != "" {
 		if job.Annotations == nil {

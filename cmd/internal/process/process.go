@@ -338,17 +338,18 @@ func (p *Process) Signal(s syscall.Signal) {
 }
 
 // Stop sends the first signal to every process of the command and, when grace is over,
-// SIGKILL. A later Stop can only shorten the grace.
-func (p *Process) Stop(first syscall.Signal, grace time.Duration) {
+// SIGKILL. A later Stop can only shorten the grace. Stop reports whether the command was
+// still running.
+func (p *Process) Stop(first syscall.Signal, grace time.Duration) bool {
 	r := p.runner
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !p.runs() {
-		return
+		return false
 	}
 	if grace <= 0 {
 		p.kill()
-		return
+		return true
 	}
 	killAt := time.Now().Add(grace)
 	switch {
@@ -357,11 +358,12 @@ func (p *Process) Stop(first syscall.Signal, grace time.Duration) {
 		p.signalAll(first)
 		p.signalAll(resume)
 	case p.timer == nil || !killAt.Before(p.killAt):
-		return
+		return true
 	default:
 		p.timer.Stop()
 	}
 	p.killAt, p.timer = killAt, time.AfterFunc(grace, p.Kill)
+	return true
 }
 
 // Kill sends SIGKILL to every process of the command.

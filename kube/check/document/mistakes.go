@@ -3,6 +3,8 @@ package document
 import (
 	"fmt"
 	"strings"
+
+	"github.com/restartkit/restart/internal/quote"
 )
 
 // Mistake is something in a document that does not fit.
@@ -30,10 +32,7 @@ func (m Mistake) Text() string {
 	case nil:
 		return m.Detail
 	case string:
-		if len(value) > 64 {
-			return fmt.Sprintf("is %q and %d more bytes, %s", value[:64], len(value)-64, m.Detail)
-		}
-		return fmt.Sprintf("is %q, %s", value, m.Detail)
+		return fmt.Sprintf("is %s, %s", quote.Text(value), m.Detail)
 	default:
 		return fmt.Sprintf("is %v, %s", value, m.Detail)
 	}

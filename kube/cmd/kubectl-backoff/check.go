@@ -116,23 +116,16 @@ func totalText(objects int, counts map[check.Severity]int, where string) string 
 	var parts []string
 	for _, s := range []check.Severity{check.Error, check.Warning, check.Notice} {
 		if n := counts[s]; n > 0 {
-			parts = append(parts, plural(n, string(s)))
+			parts = append(parts, explain.Counted(n, string(s)))
 		}
 	}
-	text := fmt.Sprintf("%s%s: ", plural(objects, "object"), where)
+	text := fmt.Sprintf("%s%s: ", explain.Counted(objects, "object"), where)
 	if len(parts) == 0 {
 		text += "nothing found"
 	} else {
 		text += strings.Join(parts, ", ")
 	}
 	return text + ". Not judged: " + check.NotJudged + "."
-}
-
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }
 
 func (c *checked) print(w io.Writer) {
@@ -183,7 +176,7 @@ func (p *program) checkFiles(args []string, options check.Options) (all []checke
 			judge(check.Read("standard input", p.In))
 			continue
 		}
-		for _, source := range check.Sources(name) {
+		for _, source := range check.Sources(p.recursive, name) {
 			judge(source.File())
 		}
 	}

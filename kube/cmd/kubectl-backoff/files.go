@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/restartkit/restart/kube/check"
 )
 
 // mostFile is the size of the largest file read, in bytes.
@@ -193,30 +193,17 @@ func (f *filed) read(name string, stdin io.Reader, recursive bool) error {
 		f.add("standard input", stdin)
 		return nil
 	}
-	info, err := os.Stat(name)
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		f.open(name)
-		return nil
-	}
-	return filepath.WalkDir(name+string(filepath.Separator), func(path string, entry fs.DirEntry, err error) error {
+	for _, source := range check.Sources(recursive, name) {
 		switch {
-		case err != nil:
-			f.unread = append(f.unread, oneLine(err))
-			return nil
-		case entry.IsDir():
-			if !recursive && filepath.Clean(path) != filepath.Clean(name) {
-				return fs.SkipDir
-			}
-			return nil
-		case !slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path))):
-			return nil
+		case source.Err == nil:
+			f.open(source.Name)
+		case source.Named:
+			return fmt.Errorf("%s: %w", source.Name, source.Err)
+		default:
+			f.unread = append(f.unread, fmt.Sprintf("%s: %s", source.Name, oneLine(source.Err)))
 		}
-		f.open(path)
-		return nil
-	})
+	}
+	return nil
 }
 
 func (f *filed) open(name string) {

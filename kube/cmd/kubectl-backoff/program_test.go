@@ -416,6 +416,9 @@ func TestFiles(t *testing.T) {
 	write("bundle/deep/events.yaml", secret[1])
 	write("bundle/notes.json", `{"some": "json"}`)
 	write("bundle/readme.txt", "no manifest")
+	const mistaken = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {backofLimit: 1}\n"
+	write("checked/a.yaml", mistaken)
+	write("checked/deep/b.yaml", mistaken)
 	var crash map[string]any
 	if err := yaml.Unmarshal([]byte(recorded("crash-loop.yaml")[0]), &crash); err != nil {
 		t.Fatal(err)
@@ -461,7 +464,7 @@ func TestFiles(t *testing.T) {
 		{"-f list.json pod/web-7d9f job/gone", "", 1, "web-7d9f", `the files have no job "gone"`},
 		{"-f list.json -n other", "", 0, "no pods and no Jobs", ""},
 		{"-f list.json -o name", "", 0, "pod/web-7d9f", ""},
-		{"check -f -", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {backofLimit: 1}\n", 1, "line 4: spec.backofLimit: unknown field: did you mean backoffLimit?", ""},
+		{"check -f -", mistaken, 1, "line 4: spec.backofLimit: unknown field: did you mean backoffLimit?", ""},
 		{"-f -", deployment, 0, "deployment default/web: its pods are not in the files", ""},
 		{"deploy/web -f -", deployment + "---\n" + strings.Replace(recorded("crash-loop.yaml")[0], "namespace: shop", "namespace: default, labels: {app: web}", 1), 0,
 			"deployment default/web: 0 of 3 pods run without trouble; 2 pods not in the files\n", ""},
@@ -469,6 +472,8 @@ func TestFiles(t *testing.T) {
 		{"-f -", ofCluster, 0, "its pods are not in the files", ""},
 		{"-f -", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", 0, "it has no status, as in a manifest", ""},
 		{"-f -", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {template: {spec: {restartPolicy: Never}}}\n", 0, "job default/a: it has no status, as in a manifest", ""},
+		{"check -f checked", "", 1, "1 object in checked: 3 errors.", ""},
+		{"check -f checked -R", "", 1, "2 objects in checked: 6 errors.", ""},
 		{"check -f -", ofCluster, 0, "nothing found", ""},
 		{"check -f - ", endless, 0, "1 warning", ""},
 		{"check -f - --strict", endless, 1, "1 warning", ""},

@@ -86,8 +86,10 @@ func causeFirst(text string) string {
 	return strings.TrimSuffix(strings.TrimRight(cut, " \n"), ": unknown")
 }
 
-// Line is line for other packages.
+// Line is line for other packages, and Counted is counted.
 func Line(s string) string { return line(s) }
+
+func Counted(n int, noun string) string { return counted(n, noun) }
 
 // counted returns a number with its noun, such as "1 pod" and "2 pods".
 func counted[N ~int | ~int32 | ~int64](n N, noun string) string {
