@@ -32,13 +32,14 @@ commands:
 - {name: over, command: [sh, kept.sh, over, "0.02"], restartPolicy: Never}
 `
 
-// killedScript logs its start and its exit with their times, and notices if it already runs.
+// killedScript logs its start and its exit with their times, and notices if the process of
+// the run before still runs.
 const killedScript = `
-exec 9>>$1.lock
-flock -n 9 || echo twice >>$1.log
-echo start $(date +%s%N 9>&-) $$ >>$1.log
-sleep $2 9>&-
-echo exit $(date +%s%N 9>&-) >>$1.log
+[ -e $1.pid ] && read before <$1.pid && kill -0 $before 2>/dev/null && echo twice >>$1.log
+echo $$ >$1.pid
+echo start $(date +%s%N) $$ >>$1.log
+sleep $2
+echo exit $(date +%s%N) >>$1.log
 exit 1
 `
 
