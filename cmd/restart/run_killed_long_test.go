@@ -36,8 +36,8 @@ commands:
 // the run before still runs.
 const killedScript = `
 [ -e $1.pid ] && read before <$1.pid && kill -0 $before 2>/dev/null && echo twice >>$1.log
-echo $$ >$1.pid
 echo start $(date +%s%N) $$ >>$1.log
+echo $$ >$1.pid # after the log, since the test waits for those in it to end
 sleep $2
 echo exit $(date +%s%N) >>$1.log
 exit 1
