@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restartkit/restart/cmd/internal/human"
+	"github.com/restartkit/restart/indexset"
 	"github.com/restartkit/restart/kube/check"
 )
 
@@ -20,7 +21,8 @@ type checkFlags struct {
 	check.Options
 	format string
 	strict bool
-	exits  []int
+	exits  string
+	codes  indexset.Set // of exits
 }
 
 func checkCommand() *cobra.Command {
@@ -38,7 +40,7 @@ decide about restarts. Other kinds are counted at the end.
 
   error    the API server refuses it
   warning  it is accepted, but pods end or go on against the intention
-  notice   it has no effect
+  notice   worth knowing: a part has no effect, or is not judged
 
 For each Job in a file that you name, the worst case follows: how many pods its
 failures can cost, and how long it waits between them. --exit 42 says what
@@ -56,11 +58,14 @@ happens after each container exits with code 42. To see it happen, run the Job:
 		RunE: func(c *cobra.Command, files []string) error { return runCheck(c, flags, files) },
 	}
 	c.Flags().StringVarP(&flags.format, "output", "o", "text", "`format`: text, json, or github for annotations in GitHub Actions")
-	c.Flags().IntSliceVar(&flags.exits, "exit", nil, "say what happens after a container exits with these `codes`, such as 1,42; for files that you name, in objects without errors")
+	c.Flags().StringVar(&flags.exits, "exit", "", "say what happens after a container exits with these `codes`, such as 1,42; for files that you name, in objects without errors")
 	c.Flags().BoolVar(&flags.strict, "strict", false, "exit with 1 on warnings, too")
 	c.Flags().StringVar(&flags.Kubernetes, "kubernetes", "", "`version` of the cluster, from 1.25 to 1.38: say what it drops or refuses (default "+check.Newest+")")
 	return c
 }
+
+// mostExits bounds the output of --exit.
+const mostExits = 256
 
 func runCheck(c *cobra.Command, flags checkFlags, files []string) error {
 	if len(files) == 0 {
@@ -69,10 +74,12 @@ func runCheck(c *cobra.Command, flags checkFlags, files []string) error {
 	if err := flags.Validate(); err != nil {
 		return usageError("--kubernetes %w", err)
 	}
-	for _, code := range flags.exits {
-		if code < math.MinInt32 || code > math.MaxInt32 {
-			return usageError("--exit %d: must be an exit code, such as 42", code)
-		}
+	var err error
+	if flags.codes, err = parseCodes("exit", flags.exits, math.MaxInt32); err != nil {
+		return err
+	}
+	if flags.codes.Len() > mostExits {
+		return usageError("--exit %s: must be at most %d exit codes", quoted(flags.exits), mostExits)
 	}
 	print, err := printerOf(flags.format, c.OutOrStdout())
 	if err != nil {
@@ -213,7 +220,7 @@ func reportOf(file *check.File, flags checkFlags) *fileReport {
 			}
 		}
 		if judgement.Worst() != check.Error {
-			for _, code := range flags.exits {
+			for code := range flags.codes.All() {
 				one.AfterExit = append(one.AfterExit, object.AfterExit(int32(code))...)
 			}
 		}

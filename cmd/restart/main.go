@@ -112,8 +112,14 @@ func version() string {
 	return info.Main.Version
 }
 
-// flagError names the flag probably meant.
+// flagError names the flag probably meant, or the kind of value that a flag takes.
 func flagError(c *cobra.Command, err error) error {
+	if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) {
+		kinds := map[string]string{"int": "a whole number", "float64": "a number", "duration": "a time such as 90s or 1h30m"}
+		if kind := kinds[invalid.GetFlag().Value.Type()]; kind != "" {
+			return fmt.Errorf("--%s %s: must be %s", invalid.GetFlag().Name, quoted(invalid.GetValue()), kind)
+		}
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return err

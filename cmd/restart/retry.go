@@ -93,7 +93,7 @@ func runRetry(c *cobra.Command, args []string, flags *retryFlags) error {
 	if err != nil {
 		return err
 	}
-	final, err := parseCodes(flags.final)
+	final, err := parseCodes("final", flags.final, 255)
 	if err != nil {
 		return err
 	}
@@ -108,13 +108,12 @@ func runRetry(c *cobra.Command, args []string, flags *retryFlags) error {
 	return nil
 }
 
-// parseCodes reads exit codes such as 2,64-78, in any order.
-func parseCodes(text string) (codes indexset.Set, err error) {
+// parseCodes reads the exit codes of a flag, such as 2,64-78, in any order.
+func parseCodes(flag, text string, highest int) (codes indexset.Set, err error) {
 	for one := range strings.SplitSeq(text, ",") {
 		set, err := indexset.Parse(strings.TrimSpace(one))
-		highest, _ := set.Max()
-		if err != nil || highest > 255 || one == "" && text != "" {
-			return codes, usageError("--final %s: must be exit codes such as 2,64-78", quoted(text))
+		if last, _ := set.Max(); err != nil || last > highest || one == "" && text != "" {
+			return codes, usageError("--%s %s: must be exit codes such as 2,64-78", flag, quoted(text))
 		}
 		codes = codes.Union(set)
 	}

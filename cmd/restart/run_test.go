@@ -153,12 +153,12 @@ func TestParseCodes(t *testing.T) {
 		"78, 2":   "2,78",
 		"":        "",
 	} {
-		if got, err := parseCodes(text); err != nil || got.String() != want {
+		if got, err := parseCodes("final", text, 255); err != nil || got.String() != want {
 			t.Errorf("%q: %v, %v, want %s", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"256", "a", "2,", "-1", "5-3"} {
-		if _, err := parseCodes(text); err == nil {
+		if _, err := parseCodes("final", text, 255); err == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}

@@ -24,6 +24,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) == 1 {
+		log.Fatal("usage: processes COMMAND…, such as processes 'sleep 1; exit 3' 'sleep 2'")
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	s, err := supervise.New(supervise.Options{

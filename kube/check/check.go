@@ -16,8 +16,8 @@
 //   - names, labels and the containers that a pod must have;
 //   - everything that decides about restarts, as the API server of Kubernetes 1.37 does:
 //     restart policies and rules, the policies, limits and deadlines of a Job, the
-//     schedule of a CronJob, the selector of what keeps pods running;
-//   - what is valid and yet surely unintended, with [jobpolicy/lint] and [backoff/lint].
+//     schedule of a CronJob, and the selector of a workload;
+//   - valid parts that are surely unintended, with [jobpolicy/lint] and [backoff/lint].
 //
 // It does not judge the parts that [NotJudged] names, so no object is ever called valid.
 //
@@ -47,7 +47,7 @@ type Severity string
 const (
 	Error   Severity = "error"   // the API server refuses the object, or kubectl the file
 	Warning Severity = "warning" // accepted, but something ends or goes on against the intention
-	Notice  Severity = "notice"  // accepted, but a part of it has no effect, or is not judged
+	Notice  Severity = "notice"  // worth knowing: a part has no effect, or is not judged
 )
 
 // Kind is the kind of a Finding. Findings of jobpolicy/lint and backoff/lint keep their

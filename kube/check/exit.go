@@ -15,7 +15,7 @@ import (
 	"github.com/restartkit/restart/kube/convert"
 )
 
-// ExitEffect is what happens after a container exits with a code.
+// ExitEffect is the effect of a container's exit with a code.
 type ExitEffect struct {
 	Container string `json:"container"`
 	Code      int32  `json:"code"`
@@ -65,7 +65,7 @@ func (o *Object) podSpec() *corev1.PodSpec {
 	return nil
 }
 
-// afterExit says what happens after a container exits. job is nil if the pod is not of a Job.
+// afterExit describes the effect of a container's exit. job is nil if the pod is not of a Job.
 func afterExit(pod *corev1.PodSpec, c *corev1.Container, isInit bool, job *batch.JobSpec, code int32) string {
 	policy := convert.ExitPolicy(pod, c)
 	action, rule := policy.DecideExit(backoff.Exit{Code: code}, 1)
@@ -111,7 +111,8 @@ func countedInPlace(job *batch.JobSpec) string {
 	return fmt.Sprintf("; the Job fails at %d restarts in all (backoffLimit)", *job.BackoffLimit)
 }
 
-// afterFailure says what a Job does about a pod that failed by a container's exit code.
+// afterFailure describes the reaction of a Job to a pod that failed by a container's exit
+// code.
 func afterFailure(job *batch.JobSpec, container string, code int32) string {
 	match := jobpolicy.MatchExit(job.PodFailurePolicy, container, code)
 	why := ""

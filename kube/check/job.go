@@ -225,8 +225,8 @@ func (j *jobJudge) lint() {
 }
 
 // isMeaningless reports whether an error of the specification may be the reason of a
-// finding. What a rule does depends on itself and on the rules before it, and what the
-// limits come to on all of them.
+// finding. The effect of a rule depends on the rule and on those before it, and the effect of
+// a limit on all of them.
 func (j *jobJudge) isMeaningless(f lint.Finding) bool {
 	if f.Kind == lint.KindVersion {
 		return false

@@ -35,7 +35,7 @@ func (j *judge) say(severity Severity, kind Kind, path, text string) {
 }
 
 // isNew reports whether the object is yet to be created. One of a file is, unless it has
-// what only a cluster sets: a UID, or a status with a field.
+// a UID, or a status with a field, which only a cluster sets.
 func (j *judge) isNew() bool {
 	if j.Node == nil {
 		return false
@@ -131,8 +131,8 @@ func hasField[T any](name string) bool {
 	return false
 }
 
-// refusals returns the errors as findings. It leaves out what only follows from a
-// mistake that is reported already: a field that is missing because its name is misspelt
+// refusals returns the errors as findings. It leaves out those that only follow from
+// a mistake reported already: a field that is missing because its name is misspelt
 // or its value of a wrong type. Of consecutive errors about one field that is missing or
 // not supported, it keeps the last, which is the most specific.
 func (j *judge) refusals() (refusals []Finding) {

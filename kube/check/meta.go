@@ -20,7 +20,7 @@ const (
 )
 
 // generatedLength is the number of letters that an API server adds to a generateName, and
-// longestGenerated what it keeps of it.
+// longestGenerated the number that it keeps.
 const (
 	generatedLength  = 5
 	longestGenerated = validation.DNS1123LabelMaxLength - generatedLength
@@ -73,7 +73,7 @@ func (j *judge) metadata(m *metav1.ObjectMeta, isLabel bool) {
 	}
 }
 
-// name checks the name at a path. whole is the name, or what a written prefix may become.
+// name checks the name at a path. whole is the name, or a prefix with the letters that the server adds.
 func (j *judge) name(path, written, whole string, isLabel bool) {
 	switch {
 	case isLabel && len(validation.IsDNS1123Label(whole)) > 0:

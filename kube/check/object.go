@@ -54,8 +54,8 @@ var judged = map[string]kindOf{
 }
 
 // ObjectOf returns a typed object, such as one of a cluster, which is of one of the
-// types of Object.Value. It does not copy the value. Judge then leaves out what only
-// concerns an object not created yet.
+// types of Object.Value. It does not copy the value. Judge then leaves out findings
+// that only concern an object before its creation.
 func ObjectOf(value metav1.Object) (*Object, error) {
 	o := &Object{Namespace: value.GetNamespace(), Name: value.GetName(), Value: value}
 	switch value.(type) {

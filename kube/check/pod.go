@@ -39,7 +39,7 @@ func (j *judge) pod(p *corev1.Pod) {
 }
 
 // template checks a template of pods at a path that ends with a dot, but for the
-// restartPolicy, which depends on what the template belongs to.
+// restartPolicy, which depends on the template's owner.
 func (j *judge) template(at string, t *corev1.PodTemplateSpec) {
 	j.labels(at+"metadata.", &t.ObjectMeta)
 	j.podSpec(at+"spec.", &t.Spec)
@@ -233,7 +233,7 @@ func (j *judge) probe(at string, isReadiness bool, p *corev1.Probe) {
 }
 
 // podVersion names the fields of a pod that the version of Kubernetes drops, refuses or
-// ignores. at is the path of what has the pod's spec.
+// ignores. at is the path of the object or template with the pod's spec.
 func (j *judge) podVersion(at string, p *corev1.PodSpec) {
 	job := batchv1.Job{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: *p}}}
 	findings, _ := joblint.CheckJobFor(convert.Job(&job), j.version)

@@ -104,13 +104,13 @@ var scheduleFields = []scheduleField{
 	{"day of week", 0, 6, strings.Fields("SUN MON TUE WED THU FRI SAT")},
 }
 
-// otherCron matches what other crons have: L, 5L, LW, 15W, 5#3, H or H(0-29).
+// otherCron matches the forms of other crons: L, 5L, LW, 15W, 5#3, H or H(0-29).
 var otherCron = regexp.MustCompile(`(?i)^(?:[0-9]+|[a-z]{3})?(?:L|W|LW|H|#[0-9]*)(?:\(.*\))?$`)
 
 // scheduleMacros are the schedules with a name.
 var scheduleMacros = []string{"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}
 
-// scheduleFaults says what is wrong with a schedule that parseSchedule refuses with err.
+// scheduleFaults explains why parseSchedule refuses a schedule with err.
 func scheduleFaults(text string, err error) (faults []string) {
 	if strings.HasPrefix(text, "@") {
 		return []string{macroFault(text)}
@@ -137,7 +137,7 @@ func scheduleFaults(text string, err error) (faults []string) {
 	return faults
 }
 
-// macroFault says what is wrong with a schedule that begins with @.
+// macroFault explains why a schedule that begins with @ is refused.
 func macroFault(text string) string {
 	const example = "such as @every 90s or @every 1h30m"
 	name, rest, _ := strings.Cut(text, " ")
@@ -165,8 +165,7 @@ func (f *scheduleField) takes(i int, text string) bool {
 	return text == "" || err == nil
 }
 
-// fault says what is wrong with a part of a field, such as 1-5/2, that the parser
-// refuses.
+// fault explains why the parser refuses a part of a field, such as 1-5/2.
 func (f *scheduleField) fault(part string) string {
 	whole, step, hasStep := strings.Cut(part, "/")
 	first, last, isRange := strings.Cut(whole, "-")
@@ -214,8 +213,7 @@ func (f *scheduleField) value(text string) (n int, ok bool) {
 	return n, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-// unknown says what is wrong with a text that is neither a number nor a name of the
-// field. It is the whole part or one end of a range.
+// unknown explains why a text is refused that is no number and no name of the field. It is the whole part or one end of a range.
 func (f *scheduleField) unknown(text, part string) string {
 	about := ""
 	if text != part {

@@ -12,8 +12,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/lint"
 )
 
-// WorstCase is what a Job can do at most when its own programs fail, and what
-// disruptions, such as drained nodes, add to it.
+// WorstCase is the most pods and waiting that a Job can cost when its own programs fail, and
+// the part that disruptions, such as drained nodes, add.
 type WorstCase struct {
 	lint.WorstCaseResult
 

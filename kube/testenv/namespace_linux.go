@@ -24,7 +24,7 @@ func ownNamespaces(cgroup *os.File) *syscall.SysProcAttr {
 
 // A program that links this package becomes the first process of a namespace if it is
 // started under that name. A library has no other way to run code in a new process of
-// whatever program uses it.
+// the program that uses it.
 func init() {
 	if len(os.Args) == 2 && os.Args[0] == firstProcessName {
 		os.Exit(firstProcess(os.Args[1]))

@@ -21,7 +21,7 @@ func Decode(n *Node, into any) Mistakes {
 	if err == nil {
 		err = json.Unmarshal(text, into)
 	}
-	if err != nil { // what fits a type and yet cannot be read, such as a time out of range
+	if err != nil { // a value of the right type that cannot be read, such as a time out of range
 		found = append(found, Mistake{Line: n.Line, Detail: err.Error()})
 	}
 	return found

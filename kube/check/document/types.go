@@ -74,8 +74,8 @@ var known struct {
 	types map[reflect.Type]*valueType
 }
 
-// typeOf returns the type of what encoding/json decodes into a t. It is safe for
-// concurrent use.
+// typeOf returns the type of the values that encoding/json decodes into a t. It is safe
+// for concurrent use.
 func typeOf(t reflect.Type) *valueType {
 	known.Lock()
 	defer known.Unlock()

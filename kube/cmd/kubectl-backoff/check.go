@@ -30,7 +30,7 @@ Of an object that belongs to another, only the other is judged.
 
   error    the API server of the version would refuse it
   warning  it is accepted, but pods end or go on against the intention
-  notice   it has no effect
+  notice   worth knowing: a part has no effect, or is not judged
 
 check exits with 1 if it found an error, and with --strict if it found a warning. With
 --kubernetes, what that version drops or refuses is said, too.

@@ -260,8 +260,8 @@ func (l *lines) show(all []explain.Waiting, trouble string) error {
 	return nil
 }
 
-// same reports whether two states of an item are the same apart from what depends on the
-// time of the look, such as how long a node has not reported.
+// same reports whether two states of an item differ at most in parts that depend on the
+// current time, such as how long a node has not reported.
 func same(a, b explain.Waiting) bool {
 	if a.Reason != b.Reason || a.Restarts != b.Restarts || a.Estimated != b.Estimated {
 		return false

@@ -127,8 +127,8 @@ func ofContainer(all []*corev1.Event, name string) (some []*corev1.Event) {
 // ofPod returns the events about a pod as a whole.
 func ofPod(all []*corev1.Event) []*corev1.Event { return ofContainer(all, "") }
 
-// probeKill returns what Events say of the probe because of which the kubelet has ended
-// a container lately, or "". The message of the failure says more than that of the end.
+// probeKill returns the message of an Event about the probe whose failure made the kubelet
+// end a container lately, or "". The message of the failure says more than that of the end.
 func (x *Explainer) probeKill(events []*corev1.Event) string {
 	for _, e := range events {
 		text := strings.ToLower(e.Message)
@@ -223,8 +223,8 @@ var kindNames = map[string]string{
 	"secret": "Secret", "configmap": "ConfigMap", "persistentvolumeclaim": "PersistentVolumeClaim", "serviceaccount": "ServiceAccount",
 }
 
-// missing returns what to create, if a message of a kubelet names an object that does not
-// exist, or "".
+// missing returns the object to create, if a message of a kubelet says that none exists,
+// or "".
 func missing(message, namespace string) string {
 	if m := missingObject.FindStringSubmatch(message); m != nil {
 		name := m[2]

@@ -244,7 +244,7 @@ func (j *jobView) lostPods() (names, texts []string) {
 	return names, texts
 }
 
-// podSuffix is what follows the name of a Job in the names of its pods: an index, if the
+// podSuffix matches the end of a pod's name, behind that of its Job: an index, if the
 // Job is Indexed, and five random characters. It tells the pods of the Job report from those
 // of the Job report-daily.
 var podSuffix = regexp.MustCompile(`^(?:[0-9]+-)?[bcdfghjklmnpqrstvwxz2456789]{5}$`)

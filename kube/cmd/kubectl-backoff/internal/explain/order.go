@@ -166,7 +166,8 @@ func (v *podView) preparationAdvice() string {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// hindered sets what Events say hinders the preparation of the pod, and the remedy.
+// hindered looks in Events for a hindrance to the preparation of the pod, and sets it and
+// the remedy.
 func (v *podView) hindered() {
 	if v.p.Spec.NodeName == "" || v.over != "" {
 		return

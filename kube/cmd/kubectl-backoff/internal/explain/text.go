@@ -397,7 +397,7 @@ func (w *Printer) failures(x *Job) {
 
 // Workload prints an explanation of a workload and of its pods and Jobs in trouble.
 func (w *Printer) Workload(x *Workload) {
-	// What is wrong with a pod or Job, and what to do, stands there below.
+	// The trouble of a pod or Job, and the remedy, stand at the pod or Job below.
 	w.head(strings.ToLower(x.Kind), x.Namespace, x.Name, x.state, x.Trouble, x.remedy)
 	w.conditions(x.Conditions, x.state)
 	w.events(x.Events)

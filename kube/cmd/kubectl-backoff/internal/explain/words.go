@@ -72,8 +72,8 @@ func listedOr[S ~string](all []S) string {
 	return b.String()
 }
 
-// runtimePrefix is what a container runtime and the layers above it put in front of the
-// reason why a container could not be started.
+// runtimePrefix matches the words that a container runtime and the layers above it put in
+// front of the reason why a container could not be started.
 var runtimePrefix = regexp.MustCompile(`(?:failed to (?:create|start) containerd task(?: "[^"]*")?: |failed to create (?:shim )?task(?: for container)?: |failed to start container "[^"]*": |Error response from daemon: |rpc error: code = \w+ desc = |OCI runtime (?:create|start|exec) failed: |runc (?:create|start|run) failed: |container_linux\.go:\d+: starting container process caused: |unable to start container process: |error during container init: )+`)
 
 // causeFirst returns a text without the runtime's prefix and without the ": unknown" that

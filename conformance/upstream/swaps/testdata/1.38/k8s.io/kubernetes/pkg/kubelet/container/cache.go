@@ -7,22 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The interfaces of the cache differ between versions of Kubernetes, so this file does, too.
-
-type Cache interface {
-	ROCache
-	Set(types.UID, *PodStatus, error, time.Time) (updated bool)
-	SetObservedTime(types.UID, time.Time)
-	Delete(types.UID)
-	UpdateTime(time.Time)
-}
+// Versions of Kubernetes differ in these two methods.
 
 type ROCache interface {
 	Get(context.Context, types.UID) (*PodStatus, error)
 	GetNewerThan(context.Context, types.UID, time.Time) (*PodStatus, error)
 }
-
-func NewCache() Cache { return &cache{} }
 
 func (c *cache) Get(_ context.Context, id types.UID) (*PodStatus, error) { return c.made().Get(id) }
 

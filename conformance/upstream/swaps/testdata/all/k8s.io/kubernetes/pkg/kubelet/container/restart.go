@@ -11,6 +11,16 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
+type Cache interface {
+	ROCache
+	Set(types.UID, *PodStatus, error, time.Time) (updated bool)
+	SetObservedTime(types.UID, time.Time)
+	Delete(types.UID)
+	UpdateTime(time.Time)
+}
+
+func NewCache() Cache { return &cache{} }
+
 // cache is the adapter. A fork needs only the methods of Cache and Pleg, and NewCache can
 // return a podcache.Cache. The other methods, the fields once and pods, and data are glue
 // for the package's tests. One of them creates a cache without NewCache, so the adapter is

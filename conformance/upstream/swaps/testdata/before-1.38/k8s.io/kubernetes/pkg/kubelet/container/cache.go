@@ -6,22 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The interfaces of the cache differ between versions of Kubernetes, so this file does, too.
-
-type Cache interface {
-	ROCache
-	Set(types.UID, *PodStatus, error, time.Time) (updated bool)
-	SetObservedTime(types.UID, time.Time)
-	Delete(types.UID)
-	UpdateTime(time.Time)
-}
+// Versions of Kubernetes differ in these two methods.
 
 type ROCache interface {
 	Get(types.UID) (*PodStatus, error)
 	GetNewerThan(types.UID, time.Time) (*PodStatus, error)
 }
-
-func NewCache() Cache { return &cache{} }
 
 func (c *cache) Get(id types.UID) (*PodStatus, error) { return c.made().Get(id) }
 
