@@ -6,7 +6,8 @@
 //	processes 'sleep 1; exit 3' 'sleep 2'
 //
 // A command that fails runs again after a delay that grows. One that succeeds is finished.
-// At the end, commands that still run get SIGTERM, and SIGKILL five seconds later.
+// At the end, commands that still run get SIGTERM, and SIGKILL five seconds later. If this
+// program is killed itself, they run on; examples/supervisor would find them again.
 package main
 
 import (
