@@ -7,7 +7,7 @@
 //
 // A command that fails runs again after a delay that grows. One that succeeds is finished.
 // At the end, commands that still run get SIGTERM, and SIGKILL five seconds later. If this
-// program is killed itself, they run on; examples/supervisor would find them again.
+// program is killed itself, they run on. Use examples/supervisor to find them again.
 package main
 
 import (
