@@ -23,6 +23,9 @@ type exitLog[K comparable] struct {
 	baseline tick      // when the first full list ended, or later; 0 if every end counts
 	expects  map[ref[K]]struct{}
 	reported map[ref[K]]struct{}
+	// undecided are containers that had ended when the position was taken from which the reader
+	// continues. It could not tell whether that was before the reader was made.
+	undecided map[ref[K]]struct{}
 
 	due   []Exit[K]
 	limit int           // the greatest number of due exits; 0 if none is
@@ -49,15 +52,16 @@ func (l *exitLog[K]) judge(e end[K]) verdict {
 	c := ref[K]{e.exit.Pod, e.exit.Container}
 	_, reported := l.reported[c]
 	_, expected := l.expects[c]
+	_, undecided := l.undecided[c]
 	finished := e.exit.Details.Finished
 	switch {
 	case reported:
 		return verdictReported
 	case expected:
 		return verdictDue
-	case !e.seen:
+	case !e.seen && !undecided:
 		return verdictUnknown
-	case e.known > l.baseline || l.baseline == 0:
+	case !undecided && (e.known > l.baseline || l.baseline == 0):
 		return verdictDue
 	case e.open:
 		return verdictUndecided
@@ -76,6 +80,7 @@ func (l *exitLog[K]) take(e end[K], containers int) {
 	}
 	c := ref[K]{e.exit.Pod, e.exit.Container}
 	delete(l.expects, c)
+	delete(l.undecided, c)
 	l.reported[c] = struct{}{}
 	if v == verdictPast {
 		return

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/plegtest"
 )
 
 // IncludePast yields earlier exits to readers from before and after the first inspection.
@@ -121,6 +122,49 @@ func TestPositionBeforeFirstAnswerKeepsResumedOne(t *testing.T) {
 	})
 }
 
+// A position taken while no inspection has told when the containers of the first list ended
+// remembers which they are. A container that came and ended after that is not one of them,
+// even if the runtime knows no times.
+func TestPositionWithUndecidedExits(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		ended := func(id string, at time.Time) pleg.Container {
+			return pleg.Container{ID: id, State: pleg.StateExited, Exit: &pleg.ExitDetails{Code: 1, Finished: at}}
+		}
+		bare := func(id string) pleg.Container { return pleg.Container{ID: id, State: pleg.StateExited} }
+		made := time.Now()
+		l := newListing(w)
+		inspect := l.pod
+		l.pod = func(string) (pleg.Pod[string], *plegtest.Status, error) {
+			return pleg.Pod[string]{}, nil, errors.New("not yet")
+		}
+		r, exits := w.follow(pleg.ExitOptions[string]{})
+		l.list = []pleg.Pod[string]{pod("p", bare("before"), bare("after"), bare("gone"))}
+		w.start()
+		w.pass(20 * time.Second)
+		first := stored(t, r.Position())
+		equal(t, "exits", exits(), "")
+		w.end()
+
+		*w = *w.again()
+		w.replace(l, false)
+		r, exits = w.follow(pleg.ExitOptions[string]{Resume: first})
+		if diff := cmp.Diff(sortedPods(*first), sortedPods(r.Position())); diff != "" {
+			t.Errorf("the position of a reader that has seen nothing:\n%s", diff)
+		}
+		l.list = []pleg.Pod[string]{pod("p", bare("before"), bare("after"), bare("new"))}
+		w.start()
+		w.pass(20 * time.Second)
+		equal(t, "exits while inspections fail", exits(), "new:shown ?")
+		l.list = []pleg.Pod[string]{pod("p", ended("before", made.Add(-time.Minute)), ended("after", made.Add(time.Minute)), bare("new"))}
+		l.pod = inspect
+		w.pass(time.Minute)
+		equal(t, "exits", exits(), "after:shown 1")
+		x := r.Position().Pods[0]
+		equal(t, "ended", strings.Join(x.Ended, " "), "after before new")
+		equal(t, "undecided", len(x.Undecided), 0)
+	})
+}
+
 // A Position taken after Close has everything that Close left open.
 func TestPositionAfterClose(t *testing.T) {
 	setup{}.run(t, func(w *world) {
@@ -190,7 +234,7 @@ func TestPositionIsValidated(t *testing.T) {
 		"lost": -1,
 		"due": [{"pod": "p", "container": "", "source": "event"}, {"pod": "p", "container": "b", "source": "rumour", "lost": -2}],
 		"pods": [
-			{"pod": "p", "live": ["a", "a", ""], "ended": ["a"]},
+			{"pod": "p", "live": ["a", "a", ""], "ended": ["a"], "undecided": ["a"]},
 			{"pod": "p"},
 			{"pod": ""}
 		]
@@ -199,7 +243,7 @@ func TestPositionIsValidated(t *testing.T) {
 		_, err := w.gen.ExitReader(pleg.ExitOptions[string]{Resume: position(t, text)})
 		want := `pleg: ExitReader: lost: invalid value -1: must be >= 0; ` +
 			`due[1].source: unsupported value "rumour": must be shown, event or inferred; due[1].lost: invalid value -2: must be >= 0; ` +
-			`pods[0].live[1]: duplicate value "a"; pods[0].ended[0]: duplicate value "a"; pods[1].pod: duplicate value "p"; pods[2].pod: required ""`
+			`pods[0].live[1]: duplicate value "a"; pods[0].ended[0]: duplicate value "a"; pods[0].undecided[0]: duplicate value "a"; pods[1].pod: duplicate value "p"; pods[2].pod: required ""`
 		if err == nil || err.Error() != want {
 			t.Errorf("%v\nwant\n%s", err, want)
 		}

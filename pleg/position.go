@@ -24,6 +24,9 @@ type PodPosition[K comparable] struct {
 	Pod   K        `json:"pod"`
 	Live  []string `json:"live,omitempty"`  // containers whose end is awaited
 	Ended []string `json:"ended,omitempty"` // listed containers whose exit is pending, was read or was left out
+	// Undecided are containers that a full list showed exited, without the finishing time that
+	// tells whether that was before Made.
+	Undecided []string `json:"undecided,omitempty"`
 
 	Names map[string]ContainerName `json:"names,omitempty"` // of those in Live, if known
 }
@@ -46,7 +49,7 @@ func (p *ExitPosition[K]) validate() error {
 	var errs field.Errors
 	size := len(p.Due)
 	for _, pod := range p.Pods {
-		size += len(pod.Live) + len(pod.Ended)
+		size += len(pod.Live) + len(pod.Ended) + len(pod.Undecided)
 	}
 	if size > mostInPosition {
 		errs.Add(field.TooMany, "pods", size, fmt.Sprintf("must have at most %d exits and containers", mostInPosition))
@@ -78,7 +81,7 @@ func (p *ExitPosition[K]) validate() error {
 		for _, list := range []struct {
 			name string
 			ids  []string
-		}{{"live", pod.Live}, {"ended", pod.Ended}} {
+		}{{"live", pod.Live}, {"ended", pod.Ended}, {"undecided", pod.Undecided}} {
 			for j, id := range list.ids {
 				if seen[id] {
 					errs.Add(field.Duplicate, fmt.Sprintf("%s.%s[%d]", path, list.name, j), id, "")
@@ -92,7 +95,7 @@ func (p *ExitPosition[K]) validate() error {
 
 // openLog adds the log of a reader, with the exits that are due at once.
 func (g *Generator[K, S]) openLog(o ExitOptions[K]) *exitLog[K] {
-	l := &exitLog[K]{made: g.clock(), expects: map[ref[K]]struct{}{}, reported: map[ref[K]]struct{}{}, wake: make(chan struct{}, 1)}
+	l := &exitLog[K]{made: g.clock(), expects: map[ref[K]]struct{}{}, reported: map[ref[K]]struct{}{}, undecided: map[ref[K]]struct{}{}, wake: make(chan struct{}, 1)}
 	switch p := o.Resume; {
 	case p != nil:
 		g.resume(l, p)
@@ -152,7 +155,12 @@ func (g *Generator[K, S]) resume(l *exitLog[K], p *ExitPosition[K]) {
 		for _, id := range x.Ended {
 			c := ref[K]{x.Pod, id}
 			l.reported[c] = struct{}{}
-			g.await(c.pod, Container{ID: id})
+			g.await(l, c.pod, Container{ID: id})
+		}
+		for _, id := range x.Undecided {
+			c := ref[K]{x.Pod, id}
+			l.undecided[c] = struct{}{}
+			g.await(l, c.pod, Container{ID: id})
 		}
 	}
 }
@@ -164,16 +172,14 @@ func (g *Generator[K, S]) expect(l *exitLog[K], pod K, c Container) {
 		return
 	}
 	l.expects[at] = struct{}{}
-	if x := g.former.queue.Get(at); x != nil {
-		l.take(end[K]{exit: x.exit, seen: x.seen, known: x.removed}, g.containers)
-		return
-	}
-	g.await(pod, c)
+	g.await(l, pod, c)
 }
 
-// await makes sure that a container that is not known to be removed has a record.
-func (g *Generator[K, S]) await(pod K, c Container) {
-	if g.former.has(ref[K]{pod, c.ID}) {
+// await makes sure that l learns of the end of a container, which has a record from then on
+// or is known to be removed.
+func (g *Generator[K, S]) await(l *exitLog[K], pod K, c Container) {
+	if x := g.former.queue.Get(ref[K]{pod, c.ID}); x != nil {
+		l.take(end[K]{exit: x.exit, seen: x.seen, known: x.removed}, g.containers)
 		return
 	}
 	r := g.record(pod)
@@ -186,33 +192,29 @@ func (g *Generator[K, S]) position(l *exitLog[K]) ExitPosition[K] {
 	p := ExitPosition[K]{Made: l.made.Round(0).UTC(), Baseline: l.baseline != notListed, Due: slices.Clone(l.due), Lost: l.lost}
 	for key := range g.pods.Keys() {
 		r := g.find(key)
-		x, undecided := l.podPosition(&r.pod)
-		if undecided {
-			p.Baseline = false
-		}
-		if len(x.Live)+len(x.Ended) > 0 {
+		x := l.podPosition(&r.pod)
+		if len(x.Live)+len(x.Ended)+len(x.Undecided) > 0 {
 			p.Pods = append(p.Pods, x)
 		}
 	}
 	return p
 }
 
-// podPosition returns the part of the position for one pod. undecided reports whether it
-// lacks containers whose details may tell that they ended before the reader was made.
-func (l *exitLog[K]) podPosition(p *pod[K]) (x PodPosition[K], undecided bool) {
+// podPosition returns the part of the position for one pod.
+func (l *exitLog[K]) podPosition(p *pod[K]) (x PodPosition[K]) {
 	x.Pod = p.key
 	for id, c := range p.containers {
 		e := end[K]{exit: p.exit(c), seen: c.seen, known: c.endKnown}
 		e.open = e.exit.Details.Finished.IsZero()
 		v := l.judge(e)
-		if alive := c.endKnown == 0; alive && (v == verdictPast || v == verdictUndecided) {
+		if alive := c.seen && c.endKnown == 0; alive && (v == verdictPast || v == verdictUndecided) {
 			v = verdictDue
 		}
 		switch v {
 		case verdictReported, verdictPast:
 			x.Ended = append(x.Ended, id)
 		case verdictUndecided:
-			undecided = true
+			x.Undecided = append(x.Undecided, id)
 		case verdictDue:
 			x.Live = append(x.Live, id)
 			if c.name != "" {
@@ -225,5 +227,6 @@ func (l *exitLog[K]) podPosition(p *pod[K]) (x PodPosition[K], undecided bool) {
 	}
 	slices.Sort(x.Live)
 	slices.Sort(x.Ended)
-	return x, undecided
+	slices.Sort(x.Undecided)
+	return x
 }
