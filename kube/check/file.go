@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/restartkit/restart/internal/spelling"
@@ -208,10 +209,8 @@ func hasMark(n *document.Node) bool {
 			}
 		}
 	case []*document.Node:
-		for _, element := range value {
-			if hasMark(element) {
-				return true
-			}
+		if slices.ContainsFunc(value, hasMark) {
+			return true
 		}
 	}
 	return false

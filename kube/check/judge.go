@@ -123,8 +123,8 @@ func (o *Object) elsewhere(m document.Mistake) string {
 // hasField reports whether a type has a field of that name in JSON.
 func hasField[T any](name string) bool {
 	t := reflect.TypeFor[T]()
-	for i := range t.NumField() {
-		if tag, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); tag == name {
+	for field := range t.Fields() {
+		if tag, _, _ := strings.Cut(field.Tag.Get("json"), ","); tag == name {
 			return true
 		}
 	}

@@ -24,8 +24,8 @@ var unknownOfJobSpec = unknownOf(reflect.TypeFor[batchv1.JobSpec](), reflect.Typ
 // unknownOf returns the fields of theirs whose names in JSON ours lacks.
 func unknownOf(theirs, ours reflect.Type) (unknown []unknownField) {
 	known := map[string]bool{}
-	for i := range ours.NumField() {
-		known[nameInJSON(ours.Field(i))] = true
+	for field := range ours.Fields() {
+		known[nameInJSON(field)] = true
 	}
 	for i := range theirs.NumField() {
 		if name := nameInJSON(theirs.Field(i)); !known[name] {

@@ -149,8 +149,7 @@ func buildKind(t reflect.Type) valueType {
 // addFields adds the types of a struct's fields by JSON name, including fields of
 // structs embedded without a name.
 func addFields(fields map[string]*valueType, t reflect.Type) {
-	for i := range t.NumField() {
-		field := t.Field(i)
+	for field := range t.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
 		case name != "" && name != "-":

@@ -187,17 +187,17 @@ func startAdvice(message string) string {
 // waitAdvice is the advice about a container that waits for another reason than the
 // others before it.
 func (v *podView) waitAdvice(c *Container, h *convert.History, events []*corev1.Event) string {
-	text := strings.ToLower(c.Message)
 	switch c.Reason {
 	case "CrashLoopBackOff":
 		return v.exitAdvice(c, h, events)
 	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable":
+		messages := []string{c.Message}
 		for _, e := range events { // the back-off's message may not have the cause
 			if e.Reason == "Failed" {
-				text += " " + strings.ToLower(e.Message)
+				messages = append(messages, e.Message)
 			}
 		}
-		return pullAdvice(text, h.Container.Image)
+		return pullAdvice(strings.ToLower(strings.Join(messages, " ")), h.Container.Image)
 	case "ErrImageNeverPull":
 		return "load the image on the node, or change imagePullPolicy"
 	case "InvalidImageName":
@@ -206,6 +206,7 @@ func (v *podView) waitAdvice(c *Container, h *convert.History, events []*corev1.
 		if remedy := missing(c.Message, v.p.Namespace); remedy != "" {
 			return remedy
 		}
+		text := strings.ToLower(c.Message)
 		if strings.Contains(text, "runasnonroot") || strings.Contains(text, "non-root") {
 			return "set runAsUser to another user than 0, or use an image that has one"
 		}

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,10 +106,8 @@ func shownEvents(all []*corev1.Event) (shown []Event) {
 // latestEvent returns the latest event with one of the reasons, or nil.
 func latestEvent(all []*corev1.Event, reasons ...string) *corev1.Event {
 	for _, e := range all {
-		for _, r := range reasons {
-			if e.Reason == r {
-				return e
-			}
+		if slices.Contains(reasons, e.Reason) {
+			return e
 		}
 	}
 	return nil
