@@ -23,7 +23,7 @@ import (
 func TestValidateUpdateDifferential(t *testing.T) {
 	changed := 0
 	rapid.Check(t, func(t *rapid.T) {
-		for range 20 {
+		for range 5 {
 			old := drawSpec(t)
 			spec := old.DeepCopy()
 			for range rapid.IntRange(0, 3).Draw(t, "changes") {
@@ -60,7 +60,7 @@ func TestValidateUpdateDifferential(t *testing.T) {
 func TestValidateStatusDifferential(t *testing.T) {
 	accepted, rejected := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		for range 20 {
+		for range 5 {
 			job := jobOf(drawSpec(t))
 			setDefaults(job)
 			job.Status = drawStatus(t)

@@ -24,12 +24,12 @@ import (
 // from a correct one, what we and the API server fill in and the mistakes that we
 // and it find.
 func TestValidateDifferential(t *testing.T) {
-	const wanted = 10_000
+	const wanted = 5000
 	var seen struct{ specs, accepted, rejected, panicked int }
 	kinds := map[string]int{} // mistakes by kind
 	for seen.specs < wanted && !t.Failed() {
 		rapid.Check(t, func(t *rapid.T) {
-			for range 20 {
+			for range 5 {
 				spec := drawSpec(t)
 				job := jobOf(spec)
 				ours := convert.Job(job.DeepCopy()).Spec

@@ -46,13 +46,15 @@ func ReadFile(name string) *File {
 }
 
 // Read reads a file of the given name from r, at most MaxFileSize bytes.
-func Read(name string, r io.Reader) *File {
-	text, err := io.ReadAll(io.LimitReader(r, MaxFileSize+1))
+func Read(name string, r io.Reader) *File { return read(name, r, MaxFileSize) }
+
+func read(name string, r io.Reader, most int) *File {
+	text, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
 	switch {
 	case err != nil:
 		return unreadable(name, err)
-	case len(text) > MaxFileSize:
-		return unreadable(name, fmt.Errorf("larger than %d MiB", MaxFileSize>>20))
+	case len(text) > most:
+		return unreadable(name, fmt.Errorf("larger than %d MiB", most>>20))
 	}
 	return Parse(name, text)
 }

@@ -30,46 +30,54 @@ func leaveRoom(j *batchv1.Job, bytes int) {
 // counts, releases and replaces its pods, and delays start over with the next leader. A
 // single Event reports this under any leader, even if the room was filled later.
 func TestJobWithoutRoomForItsMemoryIsRunWithoutOne(t *testing.T) {
-	seen := map[string]int{}
-	for _, room := range []int{0, len(AnnotationMemory), 80, 1000} {
-		bubble(t, func(t *testing.T, s *apiServer) {
-			with, without := 0, 0
-			s.onStatus = func(_, job *batchv1.Job) {
-				if job.Annotations[AnnotationMemory] == "" {
-					without++
-				} else {
-					with++
+	for _, tt := range []struct {
+		room          int // in bytes
+		with, without bool
+	}{
+		{0, false, true},
+		{len(AnnotationMemory), false, true},
+		{80, true, true},
+		{1000, true, false},
+	} {
+		t.Run(fmt.Sprintf("%d bytes", tt.room), func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *apiServer) {
+				with, without := 0, 0 // statuses with a memory and without one
+				s.onStatus = func(_, job *batchv1.Job) {
+					if job.Annotations[AnnotationMemory] == "" {
+						without++
+					} else {
+						with++
+					}
 				}
-			}
-			c := start(t, s, Options{}, nil)
-			s.createJob(newJob("a", func(j *batchv1.Job) {
-				leaveRoom(j, room)
-				j.Spec.Completions = new(int32(2))
-			}))
-			after(2 * time.Second)
-			endAll(s, 1)
-			after(12 * time.Second)
-			endAll(s, 1)
-			after(5 * time.Second)
-			c.stop()
-			start(t, s, Options{}, nil)
-			after(30 * time.Second)
-			endAll(s, 0)
-			after(5 * time.Second)
-			endAll(s, 0)
-			after(5 * time.Second)
-			job := s.job("a")
-			if !finished(job) || job.Status.Failed != 2 || job.Status.Succeeded != 2 || trackedPods(s) != 0 {
-				t.Errorf("%d bytes: %+v, %d pods have their finalizer", room, job.Status, trackedPods(s))
-			}
-			if n := s.eventReasons(); n["NoRoomForMemory"] != min(without, 1) || n["FailedStatusUpdate"] != 0 {
-				t.Errorf("%d bytes: Events %v, %d statuses without a memory", room, n, without)
-			}
-			seen[fmt.Sprintf("with %v without %v", with > 0, without > 0)]++
+				c := start(t, s, Options{}, nil)
+				s.createJob(newJob("a", func(j *batchv1.Job) {
+					leaveRoom(j, tt.room)
+					j.Spec.Completions = new(int32(2))
+				}))
+				after(2 * time.Second)
+				endAll(s, 1)
+				after(12 * time.Second)
+				endAll(s, 1)
+				after(5 * time.Second)
+				c.stop()
+				start(t, s, Options{}, nil)
+				after(30 * time.Second)
+				endAll(s, 0)
+				after(5 * time.Second)
+				endAll(s, 0)
+				after(5 * time.Second)
+				job := s.job("a")
+				if !finished(job) || job.Status.Failed != 2 || job.Status.Succeeded != 2 || trackedPods(s) != 0 {
+					t.Errorf("%+v, %d pods have their finalizer", job.Status, trackedPods(s))
+				}
+				if n := s.eventReasons(); n["NoRoomForMemory"] != min(without, 1) || n["FailedStatusUpdate"] != 0 {
+					t.Errorf("Events %v, %d statuses without a memory", n, without)
+				}
+				if with > 0 != tt.with || without > 0 != tt.without {
+					t.Errorf("%d statuses with a memory and %d without one", with, without)
+				}
+			})
 		})
-	}
-	if len(seen) != 3 {
-		t.Errorf("statuses with a memory and without one: %v, want Jobs with all, some and none", seen)
 	}
 }
 
