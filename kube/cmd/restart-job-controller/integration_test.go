@@ -88,7 +88,14 @@ func (a *applier) apply(t testing.TB, d document, dryRun ...string) {
 // clusterWithRights returns an API server with all manifests except the Deployment.
 func clusterWithRights(t *testing.T) (env *testenv.Environment, client kubernetes.Interface) {
 	t.Helper()
-	env = testenv.StartForTest(t, testenv.Options{Flags: []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"}})
+	return withRights(t, testenv.Options{})
+}
+
+// withRights starts a cluster, and applies all manifests except the Deployment.
+func withRights(t *testing.T, o testenv.Options) (env *testenv.Environment, client kubernetes.Interface) {
+	t.Helper()
+	o.Flags = append(o.Flags, "--enable-admission-plugins=OwnerReferencesPermissionEnforcement")
+	env = testenv.StartForTest(t, o)
 	apply := newApplier(t, env.Config())
 	for _, d := range manifests(t) {
 		switch d.object.(type) {

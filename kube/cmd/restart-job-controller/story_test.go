@@ -38,7 +38,7 @@ func TestStoryOfAKilledController(t *testing.T) {
 	})
 	s.createJob(&batchv1.JobSpec{
 		CompletionMode: new(batchv1.IndexedCompletion), Completions: new(int32(4)), Parallelism: new(int32(4)), BackoffLimitPerIndex: new(int32(1)),
-	})
+	}, corev1.Container{Name: "main", Image: "none"})
 
 	first := s.startController(env)
 	s.await("two failures", func(j *batchv1.JobStatus) bool { return failures(j) == 2 })
@@ -121,12 +121,12 @@ func failures(j *batchv1.JobStatus) int32 {
 	return n
 }
 
-// createJob creates the Job with a template. The delay before retries leaves time to kill the
+// createJob creates the Job with a container in its template. The delay before retries leaves time to kill the
 // first process before them.
-func (s *story) createJob(spec *batchv1.JobSpec) {
+func (s *story) createJob(spec *batchv1.JobSpec, container corev1.Container) {
 	s.Helper()
 	spec.ManagedBy = new(jobcontroller.DefaultManagedBy)
-	spec.Template.Spec = corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "none"}}}
+	spec.Template.Spec = corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{container}}
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: storyJob, Annotations: map[string]string{jobcontroller.AnnotationBaseDelay: "3s"}},
 		Spec:       *spec,

@@ -9,8 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"runtime/pprof"
+	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -25,7 +25,8 @@ type controller struct {
 	cmd      *exec.Cmd
 	input    io.Closer
 	running  context.Context // done when the process ends
-	requests int64           // set when it has ended
+	requests int64           // with peak, set when it has ended
+	peak     int64           // its largest resident set, in bytes
 }
 
 // startController starts a controller and waits until it is ready.
@@ -56,7 +57,7 @@ func startController(ctx context.Context, env *testenv.Environment, side compare
 			if i == 0 {
 				close(ready)
 			} else {
-				fmt.Sscan(lines.Text(), &c.requests)
+				fmt.Sscan(lines.Text(), &c.requests, &c.peak)
 			}
 		}
 		ended(fmt.Errorf("the controller %s has ended", side))
@@ -81,12 +82,21 @@ func (c *controller) cpu() time.Duration {
 	return c.cmd.ProcessState.UserTime() + c.cmd.ProcessState.SystemTime()
 }
 
-// peak returns its largest resident set, in bytes.
-func (c *controller) peak() int64 {
-	return int64(c.cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) << 10
+// peak returns the largest resident set of this process, in bytes. The one that Linux tells
+// its parent begins with the parent's own.
+func peak() (int64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	_, after, _ := strings.Cut(string(status), "\nVmHWM:")
+	var kilobytes int64
+	_, err = fmt.Sscan(after, &kilobytes)
+	return kilobytes << 10, err
 }
 
-// serve runs a controller until its input ends, and prints the number of its requests.
+// serve runs a controller until its input ends, and prints the number of its requests and its
+// largest resident set.
 func serve(ctx context.Context, side compare.Side, qps float32, profile string, stdout io.Writer) error {
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
@@ -115,6 +125,7 @@ func serve(ctx context.Context, side compare.Side, qps float32, profile string, 
 	}
 	var requests atomic.Int64
 	err = side.Run(ctx, compare.Options{Config: config, BaseDelay: time.Second, Requests: &requests}, func() { fmt.Fprintln(stdout, "ready") })
-	fmt.Fprintln(stdout, requests.Load())
-	return err
+	most, problem := peak()
+	fmt.Fprintln(stdout, requests.Load(), most)
+	return errors.Join(err, problem)
 }

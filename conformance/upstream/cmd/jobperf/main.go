@@ -53,11 +53,13 @@ type load struct {
 }
 
 // loads are 338 Jobs under a limit of 100 requests each second, as in the load test that
-// KEP-2879 names, with the sizes of Kubernetes' own load test; many Jobs of one pod; and
-// few large Jobs, whose pods end with one write so that the controller has the work.
+// KEP-2879 names, with the sizes of Kubernetes' own load test; many Jobs of one pod; fewer of
+// them, and one large Job, under the default limit of restart-job-controller; and Jobs whose pods end with one write so that the controller has the work.
 var loads = []load{
 	{name: "KEP-2879", sizes: []size{{310, 5}, {25, 30}, {3, 250}}, qps: 100},
 	{name: "small", sizes: []size{{2000, 1}}},
+	{name: "small-limited", sizes: []size{{300, 1}}, qps: 50},
+	{name: "large-limited", sizes: []size{{1, 1000}}, qps: 50},
 	{name: "large", sizes: []size{{1, 1000}}, direct: true},
 	{name: "large-failures", sizes: []size{{1, 1000}}, direct: true, failures: true},
 	{name: "many", sizes: []size{{100, 100}}, direct: true},

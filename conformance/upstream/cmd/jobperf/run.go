@@ -65,7 +65,7 @@ func (r *runner) run(ctx context.Context) (s sample, err error) {
 	if err := errors.Join(err, c.stop()); err != nil {
 		return s, err
 	}
-	s.requests, s.cpu, s.peak = c.requests, c.cpu(), c.peak()
+	s.requests, s.cpu, s.peak = c.requests, c.cpu(), c.peak
 	return s, r.check(ctx)
 }
 
