@@ -279,8 +279,19 @@ func (j *jobView) start() *Start {
 		why += " of the index"
 	} else if j.spec.ManagedBy != ours {
 		why += "; sooner if the Job controller has restarted since, because it keeps its delays in memory"
+		if j.ignored() {
+			why += ", or if it has not kept a failure that a rule ignores"
+		}
 	}
 	return &Start{From: from, To: from.Add(2 * time.Second), Why: why}
+}
+
+// ignored reports whether a rule ignores one of the failed pods. Kubernetes' controller keeps
+// such a failure only if it writes the Job's status at the same time.
+func (j *jobView) ignored() bool {
+	return slices.ContainsFunc(j.pods, func(p *batch.Pod) bool {
+		return p.Status.Phase == batch.PodFailed && !jobpolicy.MatchPod(j.spec.PodFailurePolicy, p).Counted()
+	})
 }
 
 // due returns when the delay of the next pod ends. RequeueAfter is not exact, because
