@@ -1,4 +1,4 @@
-//go:build long
+//go:build long && !race
 
 package pleg_test
 
@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestHistories with many more histories.
+// TestHistories with many more histories. The race detector would need all memory for them.
 func TestManyHistories(t *testing.T) {
 	const parts, each = 100, 1000
 	for part := range uint64(parts) {
