@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -127,18 +128,27 @@ func TestPositionBeforeFirstAnswerKeepsResumedOne(t *testing.T) {
 // even if the runtime knows no times.
 func TestPositionWithUndecidedExits(t *testing.T) {
 	setup{}.run(t, func(w *world) {
-		ended := func(id string, at time.Time) pleg.Container {
-			return pleg.Container{ID: id, State: pleg.StateExited, Exit: &pleg.ExitDetails{Code: 1, Finished: at}}
+		exited := func(id string, exit *pleg.ExitDetails) pleg.Container {
+			return pleg.Container{ID: id, State: pleg.StateExited, Exit: exit}
 		}
-		bare := func(id string) pleg.Container { return pleg.Container{ID: id, State: pleg.StateExited} }
-		made := time.Now()
-		l := newListing(w)
-		inspect := l.pod
-		l.pod = func(string) (pleg.Pod[string], *plegtest.Status, error) {
-			return pleg.Pod[string]{}, nil, errors.New("not yet")
+		before := &pleg.ExitDetails{Code: 1, Finished: time.Now().Add(-time.Minute)}
+		after := &pleg.ExitDetails{Code: 2, Finished: time.Now().Add(time.Minute)}
+		lists := [][]pleg.Pod[string]{
+			{pod("p", exited("before", nil), exited("after", nil), exited("gone", nil))},
+			{pod("p", exited("before", nil), exited("after", nil), exited("new", nil))},
+			{pod("p", exited("before", before), exited("after", after), exited("new", nil))},
 		}
+		var now atomic.Int32 // the list that is true
+		rt := &scene{recorder: w.rt}
+		rt.pods = func() ([]pleg.Pod[string], error) { return lists[now.Load()], nil }
+		rt.pod = func(string) (pleg.Pod[string], *plegtest.Status, error) {
+			if now.Load() < 2 {
+				return pleg.Pod[string]{}, nil, errors.New("not yet")
+			}
+			return lists[2][0], &plegtest.Status{Listed: lists[2][0].Containers}, nil
+		}
+		w.replace(rt, false)
 		r, exits := w.follow(pleg.ExitOptions[string]{})
-		l.list = []pleg.Pod[string]{pod("p", bare("before"), bare("after"), bare("gone"))}
 		w.start()
 		w.pass(20 * time.Second)
 		first := stored(t, r.Position())
@@ -146,19 +156,18 @@ func TestPositionWithUndecidedExits(t *testing.T) {
 		w.end()
 
 		*w = *w.again()
-		w.replace(l, false)
+		w.replace(rt, false)
 		r, exits = w.follow(pleg.ExitOptions[string]{Resume: first})
 		if diff := cmp.Diff(sortedPods(*first), sortedPods(r.Position())); diff != "" {
 			t.Errorf("the position of a reader that has seen nothing:\n%s", diff)
 		}
-		l.list = []pleg.Pod[string]{pod("p", bare("before"), bare("after"), bare("new"))}
+		now.Store(1)
 		w.start()
 		w.pass(20 * time.Second)
 		equal(t, "exits while inspections fail", exits(), "new:shown ?")
-		l.list = []pleg.Pod[string]{pod("p", ended("before", made.Add(-time.Minute)), ended("after", made.Add(time.Minute)), bare("new"))}
-		l.pod = inspect
+		now.Store(2)
 		w.pass(time.Minute)
-		equal(t, "exits", exits(), "after:shown 1")
+		equal(t, "exits", exits(), "after:shown 2")
 		x := r.Position().Pods[0]
 		equal(t, "ended", strings.Join(x.Ended, " "), "after before new")
 		equal(t, "undecided", len(x.Undecided), 0)

@@ -14,7 +14,10 @@
 // subPath volume of Kubernetes or by docker run -v file:file, cannot be replaced, and
 // Save returns an error. Mount its folder instead.
 //
-// One program at a time may use a file; its goroutines take turns.
+// One program at a time may use a file. Its goroutines may save at once: their Saves take
+// turns, and each writes the state as it is at its turn, so that none brings an older state
+// back. A state that other goroutines change meanwhile needs a lock in its MarshalJSON, as a
+// Restarter has.
 package statefile
 
 import (
@@ -49,12 +52,14 @@ func Save(path string, state any) error {
 	if err := checkSaved(state); err != nil {
 		return fmt.Errorf("statefile: Save(%q): %w", path, err)
 	}
+	if folder == "" {
+		folder = "."
+	}
+	saving.Lock()
+	defer saving.Unlock()
 	text, err := json.MarshalIndent(state, "", "  ")
 	if err != nil {
 		return fmt.Errorf("statefile: Save(%q): %w", path, err)
-	}
-	if folder == "" {
-		folder = "."
 	}
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -85,6 +90,10 @@ func Load(path string, state any) (found bool, err error) {
 	}
 	return true, nil
 }
+
+// saving is held by a Save from the encoding of its state on, so that the state encoded last is
+// also written last.
+var saving sync.Mutex
 
 // replacing is held by a Replace, because two at once would write the same name.new.
 var replacing sync.Mutex

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -245,23 +246,51 @@ func TestSaveFollowsNoLink(t *testing.T) {
 	}
 }
 
-// Goroutines that save one file at a time leave the content of one of them.
-func TestConcurrentSaves(t *testing.T) {
+// A ledger is a state that goroutines share.
+type ledger struct {
+	mu      sync.Mutex
+	entries [8]int
+
+	encoding, atOnce atomic.Int32 // Saves that encode it now, and the most of them
+}
+
+func (l *ledger) MarshalJSON() ([]byte, error) {
+	l.atOnce.Store(max(l.atOnce.Load(), l.encoding.Add(1)))
+	defer l.encoding.Add(-1)
+	l.mu.Lock()
+	entries := l.entries
+	l.mu.Unlock()
+	for range 100 { // the others have time to change it
+		runtime.Gosched()
+	}
+	return json.Marshal(entries)
+}
+
+// When a Save has returned, the file has what the goroutine changed before it, whatever the
+// Saves of others do meanwhile.
+func TestNoSaveBringsAnOlderStateBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.json")
+	var shared ledger
 	var saves sync.WaitGroup
-	for n := range 8 {
+	for i := range shared.entries {
 		saves.Go(func() {
-			for range 20 {
-				if err := statefile.Save(path, state{n}); err != nil {
+			for n := range 20 {
+				shared.mu.Lock()
+				shared.entries[i] = n + 1
+				shared.mu.Unlock()
+				if err := statefile.Save(path, &shared); err != nil {
 					t.Error(err)
+				}
+				var saved [8]int
+				if found, err := statefile.Load(path, &saved); !found || err != nil || saved[i] != n+1 {
+					t.Errorf("entry %d is %d after its Save, want %d: %v, %v", i, saved[i], n+1, found, err)
 				}
 			}
 		})
 	}
 	saves.Wait()
-	var s state
-	if found, err := statefile.Load(path, &s); !found || err != nil {
-		t.Errorf("%v, %v", found, err)
+	if n := shared.atOnce.Load(); n != 1 {
+		t.Errorf("%d Saves encode the state at once, so that an older one may be written last", n)
 	}
 }
 

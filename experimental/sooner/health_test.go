@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,8 +55,8 @@ func TestProbes(t *testing.T) {
 // The agent is ready once the runtime answers, the pods are listed and the node is verified.
 func TestReadiness(t *testing.T) {
 	bubble(t, func(t *testing.T, h *host) {
-		listed := false
-		h.synced = func() bool { return listed }
+		var listed atomic.Bool
+		h.synced = listed.Load
 		h.runtime.setFault(func(context.Context, string, string) error { return status.Error(codes.Unavailable, "gone") })
 		h.static("web", secondAfter42)
 		h.start()
@@ -64,7 +65,7 @@ func TestReadiness(t *testing.T) {
 		h.runtime.setFault(nil)
 		h.after(time.Minute)
 		h.health.want(t, "/readyz", http.StatusServiceUnavailable, "pods: ")
-		listed = true
+		listed.Store(true)
 		h.after(time.Minute)
 		h.health.want(t, "/readyz", http.StatusOK, "ok")
 		h.health.want(t, "/healthz", http.StatusOK, "ok")
