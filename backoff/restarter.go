@@ -257,7 +257,8 @@ func (r *Restarter[K]) Started(key K, at time.Time) bool {
 // Lost says that the run of key which Started or Wait announced ended without a reported
 // exit, because the program that ran it has crashed, or the machine. It is no failure, and
 // the start is allowed again, at once or at its turn under Rate. After loading a state, a
-// program whose runs end with it calls Lost for every key:
+// program whose runs end with it calls Lost for every key, and so need not report the exits
+// that its own shutdown causes:
 //
 //	for key := range r.All() {
 //		r.Lost(key)

@@ -68,8 +68,12 @@ type CodeRange struct{ First, Last int32 }
 // Name, or its index if unnamed, so name the rules of a policy that can change.
 //
 // A rule without a Delay waits as the policy does. To restart at once and count the
-// failure, use a Delay with as many FreeFailures as Policy allows; to restart at once
-// without counting it, use Uncounted.
+// failure, use a Delay without an end of its FreeFailures, as in
+//
+//	Delay: &Policy{Initial: 1, Max: 1, FreeFailures: math.MaxInt}
+//
+// and a Limit against endless restarts. To restart at once without counting the failure, use
+// Uncounted.
 type Rule struct {
 	Name   string `json:"name,omitempty"`   // unique DNS label, shown in the Decision and its Reason
 	Action Action `json:"action,omitempty"` // Restart, RestartAllContainers or GiveUp

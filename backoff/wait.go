@@ -11,7 +11,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ErrNoStart is the error of a Wait for a key that no passing of time lets start.
+// ErrNoStart is the error of a Wait for a key that no passing of time lets start. The
+// key's State says why: its StartedAt is set if the key was started and has not exited since.
+// Otherwise its Action is ActionStop, after an exit that needs no restart, or ActionGiveUp.
 var ErrNoStart = errors.New("no start is allowed")
 
 // Wait waits until CanStart allows a start of key, uses it up as Started does, and returns

@@ -180,10 +180,16 @@ func (c *checker) checkRule(i int) {
 	if r.Uncounted && r.Delay == nil && r.RanAtLeast == 0 {
 		c.add(KindHotLoop, i, "uncounted", "each of these exits restarts at once and without a limit, so a program that always ends like this loops without a pause; set delay or ranAtLeast")
 	}
+	if counts(r) && r.Delay != nil && r.Delay.FreeFailures >= manyFree && r.RanAtLeast == 0 && r.Limit == 0 && c.policy.Limit == 0 {
+		c.add(KindHotLoop, i, "delay.freeFailures", "%d of these exits in a row restart at once and without a limit, so a program that always ends like this loops without a pause; set limit or ranAtLeast", r.Delay.FreeFailures)
+	}
 	if r.Limit > 0 {
 		c.checkLimit(i, []*backoff.Rule{r}, r.Limit, r.Window)
 	}
 }
+
+// manyFree is a number of failures without a delay that are no exception any more.
+const manyFree = 1000
 
 // checkMinFailures looks at the number of failures that a rule waits for. It reports
 // whether the rule can decide.

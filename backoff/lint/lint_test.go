@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,7 @@ func TestHiddenRules(t *testing.T) {
 func TestFindings(t *testing.T) {
 	const never = backoff.RestartPolicyNever
 	fixed := func(d time.Duration) *backoff.Policy { return &backoff.Policy{Initial: d, Max: d} }
+	atOnce := &backoff.Policy{Initial: 1, Max: 1, FreeFailures: math.MaxInt}
 	failed := giveUp(backoff.Rule{ExitCodes: in(3)})
 	limited := restart(backoff.Rule{Name: "limited", ExitCodes: in(1), Limit: 3})
 	for _, tt := range []struct {
@@ -192,6 +194,12 @@ func TestFindings(t *testing.T) {
 			"restartPolicyRules[0].uncounted: each of these exits restarts at once and without a limit, so a program that always ends like this loops without a pause; set delay or ranAtLeast (hot-loop)",
 		}},
 		{"an uncounted restart after a delay", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Uncounted: true, Delay: fixed(time.Second)})}}, nil},
+		{"restarts at once", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Delay: atOnce})}}, []string{
+			"restartPolicyRules[0].delay.freeFailures: 9223372036854775807 of these exits in a row restart at once and without a limit, so a program that always ends like this loops without a pause; set limit or ranAtLeast (hot-loop)",
+		}},
+		{"restarts at once with a limit", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Delay: atOnce, Limit: 5, Window: time.Hour})}}, nil},
+		{"restarts at once with the policy's limit", backoff.ExitPolicy{Limit: 5, Window: time.Hour, Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Delay: atOnce})}}, nil},
+		{"restarts of a run at once", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Delay: atOnce, RanAtLeast: time.Minute})}}, nil},
 		{"an uncounted restart of a run", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Uncounted: true, RanAtLeast: time.Minute})}}, nil},
 
 		{"more failures than are restarted", backoff.ExitPolicy{Retries: 3, Rules: []backoff.Rule{giveUp(backoff.Rule{MinFailures: 5})}}, []string{

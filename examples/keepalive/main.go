@@ -48,6 +48,9 @@ func keepAlive(ctx context.Context, path string) error {
 	if _, err := statefile.Load(path, restarter); err != nil {
 		return err
 	}
+	for key := range restarter.All() {
+		restarter.Lost(key) // what ran when the program crashed runs no longer
+	}
 	for {
 		err := restarter.Wait(ctx, "importer") // nil means: start it now
 		if errors.Is(err, backoff.ErrNoStart) {
