@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/metrics"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -126,6 +128,99 @@ func (r *eventedRuntime) Pod(ctx context.Context, id types.UID) (pleg.Pod[types.
 	if r.counting.Load() {
 		defer func() { r.looked <- struct{}{} }()
 	}
+	return r.quietRuntime.Pod(ctx, id)
+}
+
+// BenchmarkSecond measures the CPU time of a second in which nothing changes, or in which 25
+// containers are replaced by others, which are 50 events: with a stream, and with a list every
+// second. The operations last a second each, so choose their number, as in -benchtime 10x.
+func BenchmarkSecond(b *testing.B) {
+	for _, changes := range []int{0, 25} {
+		name := fmt.Sprintf("pods=%d/changes=%d", nodePods, changes)
+		b.Run(name+"/impl=stream", func(b *testing.B) { benchmarkSecond(b, changes, true) })
+		b.Run(name+"/impl=lists", func(b *testing.B) { benchmarkSecond(b, changes, false) })
+	}
+}
+
+func benchmarkSecond(b *testing.B, changes int, streams bool) {
+	rt := &changingRuntime{quietRuntime: newQuietRuntime(), opened: make(chan struct{})}
+	o := pleg.GeneratorOptions[types.UID]{RelistPeriod: time.Second}
+	if streams {
+		o.Stream = rt
+	}
+	g := must(pleg.NewGenerator(rt, newCache(), o))
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- g.Run(ctx) }()
+	for g.Stats().Relists == 0 || streams && !g.Stats().Streaming {
+		time.Sleep(time.Millisecond)
+	}
+	if streams {
+		<-rt.opened
+	}
+	before := cpuTime()
+	for b.Loop() {
+		for range max(1, changes) {
+			time.Sleep(time.Second / time.Duration(max(1, changes)))
+			if changes > 0 {
+				rt.change()
+			}
+		}
+	}
+	b.ReportMetric(float64(cpuTime()-before)/float64(b.N), "cpu-ns/op")
+	cancel()
+	<-ended
+}
+
+// cpuTime returns the CPU time of this process.
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// changingRuntime is a quietRuntime whose containers are replaced, with a stream of events.
+type changingRuntime struct {
+	quietRuntime
+	mu      sync.Mutex
+	changes int
+	opened  chan struct{}
+	handle  func(pleg.RuntimeEvent[types.UID]) // set when opened is closed
+}
+
+// change replaces a container of the next pod.
+func (r *changingRuntime) change() {
+	r.mu.Lock()
+	pod := &r.pods[r.changes%nodePods]
+	old, now := pod.Containers[1].ID, containerID(nodePods+r.changes, 1)
+	pod.Containers = []pleg.Container{pod.Containers[0], {ID: now, State: pleg.StateRunning}}
+	id := pod.ID
+	r.changes++
+	r.mu.Unlock()
+	if r.handle != nil {
+		r.handle(pleg.RuntimeEvent[types.UID]{Pod: id, Container: old, Type: pleg.RuntimeEventDeleted})
+		r.handle(pleg.RuntimeEvent[types.UID]{Pod: id, Container: now, Type: pleg.RuntimeEventStarted})
+	}
+}
+
+func (r *changingRuntime) Events(ctx context.Context, handle func(pleg.RuntimeEvent[types.UID])) error {
+	r.handle = handle
+	close(r.opened)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (r *changingRuntime) Pods(context.Context) ([]pleg.Pod[types.UID], error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.pods), nil
+}
+
+func (r *changingRuntime) Pod(ctx context.Context, id types.UID) (pleg.Pod[types.UID], *podStatus, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	return r.quietRuntime.Pod(ctx, id)
 }
 
