@@ -168,6 +168,8 @@ func (j Job) Validate() error {
 	switch {
 	case j.Parallelism < 1 || j.Parallelism > indexes || j.Completions < 1 || j.Completions > indexes:
 		return wrong("parallelism and completions must be from 1 to %d", indexes)
+	case j.Rule == "" && j.On != "":
+		return wrong("the rule has no action")
 	case j.Rule != "" && j.On != OnCode && j.On != OnDisruption:
 		return wrong("the rule must match %s or %s", OnCode, OnDisruption)
 	case j.pods() > Most:

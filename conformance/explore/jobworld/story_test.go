@@ -42,6 +42,7 @@ func TestStoryErrors(t *testing.T) {
 		"job completions=4":                  "from 1 to 3 (line 1)",
 		"job perIndex=1":                     "needs completionMode Indexed",
 		"job rule=Ignore:rain":               "the rule must match",
+		"job rule=:code":                     "the rule has no action",
 		"job completions=3 delete=9 total=9": "it may have 12 pods at a time; at most 8",
 	} {
 		if _, err := ParseStory(text); err == nil || !strings.Contains(err.Error(), want) {
