@@ -81,17 +81,17 @@ func (d Decision) Reason(p ExitPolicy, e Exit) string {
 		if !d.NotBefore.IsZero() {
 			fmt.Fprintf(&b, " for %v", d.Delay)
 		}
-		fmt.Fprintf(&b, ", %s (%s)", d.whyGivenUp(&p, rule), d.failuresText(rule))
+		fmt.Fprintf(&b, ", %s (%s)", d.whyGivenUp(&p, rule), d.failuresText(rule, e))
 	case ActionRestart, ActionRestartAll:
-		what := "restarted"
+		what := "restarts"
 		if d.Action == ActionRestartAll {
-			what = "restarted with all containers"
+			what = "restarts with all containers"
 		}
 		when := "at once"
 		if d.Delay > 0 {
-			when = fmt.Sprintf("after %v", d.Delay)
+			when = fmt.Sprintf("in %v", d.Delay)
 		}
-		fmt.Fprintf(&b, ": %s %s (%s)", what, when, d.failuresText(rule))
+		fmt.Fprintf(&b, ": %s %s (%s)", what, when, d.failuresText(rule, e))
 	}
 	return b.String()
 }
@@ -113,15 +113,20 @@ func (d Decision) whyGivenUp(p *ExitPolicy, rule *Rule) string {
 	return "the limit of restarts is used up"
 }
 
-// failuresText names the count behind the delay.
-func (d Decision) failuresText(rule *Rule) string {
+// failuresText names the count behind the delay. An exit with code 0 counts as well, but
+// nobody calls it a failure.
+func (d Decision) failuresText(rule *Rule, e Exit) string {
+	what := "failure"
+	if e.Code == 0 {
+		what = "exit"
+	}
 	switch {
 	case rule != nil && rule.Uncounted:
 		return "not counted as a failure"
 	case d.RuleFailures > 0:
-		return fmt.Sprintf("the rule's failure %d in a row", d.RuleFailures)
+		return fmt.Sprintf("the rule's %s %d in a row", what, d.RuleFailures)
 	}
-	return fmt.Sprintf("failure %d in a row", d.Failures)
+	return fmt.Sprintf("%s %d in a row", what, d.Failures)
 }
 
 func limitText(limit int, window time.Duration) string {

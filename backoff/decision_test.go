@@ -18,12 +18,14 @@ func TestReasonIsOneSentence(t *testing.T) {
 		want string
 	}{
 		{backoff.Decision{Action: backoff.ActionRestartAll, Delay: 20 * second, Failures: 2, Rule: 0}, backoff.Exit{Code: 42},
-			"exit code 42 is In [41 42] of restartPolicyRules[0]: restarted with all containers after 20s (failure 2 in a row)"},
+			"exit code 42 is In [41 42] of restartPolicyRules[0]: restarts with all containers in 20s (failure 2 in a row)"},
 		{backoff.Decision{Action: backoff.ActionRestart, Failures: 1, Rule: -1}, backoff.Exit{Code: 137, Reason: "OOMKilled"},
-			"exit code 137 (OOMKilled) under restartPolicy OnFailure: restarted at once (failure 1 in a row)"},
+			"exit code 137 (OOMKilled) under restartPolicy OnFailure: restarts at once (failure 1 in a row)"},
 		{backoff.Decision{Action: backoff.ActionStop, Rule: -1}, backoff.Exit{}, "exit code 0 under restartPolicy OnFailure: not restarted"},
 		{backoff.Decision{Action: backoff.ActionGiveUp, Failures: 5, Rule: -1}, backoff.Exit{Code: 1},
 			"exit code 1 under restartPolicy OnFailure: given up, the limit of restarts is used up (failure 5 in a row)"},
+		{backoff.Decision{Action: backoff.ActionRestart, Delay: 20 * second, Failures: 2, Rule: -1}, backoff.Exit{},
+			"exit code 0 under restartPolicy OnFailure: restarts in 20s (exit 2 in a row)"},
 		{backoff.Decision{}, backoff.Exit{Code: 42}, "exit code 42: nothing decided"},
 		{backoff.Decision{Action: backoff.ActionStop, Rule: 7}, backoff.Exit{}, "exit code 0 under restartPolicy OnFailure: not restarted"},
 	} {

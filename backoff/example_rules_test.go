@@ -47,12 +47,12 @@ func ExampleRule() {
 		fmt.Println(r.Exited("web", c, e).Reason(c, e))
 	}
 	// Output:
-	// exit code 75 meets rule busy: restarted after 5s (the rule's failure 1 in a row)
-	// exit code 75 meets rule busy: restarted after 5s (the rule's failure 2 in a row)
-	// exit code 1 under restartPolicy Always: restarted after 40s (failure 3 in a row)
-	// exit code 137 (OOMKilled) meets rule out-of-memory: restarted after 1m20s (failure 4 in a row)
-	// exit code 137 (OOMKilled) meets rule out-of-memory: restarted after 2m40s (failure 5 in a row)
-	// exit code 137 (OOMKilled) meets rule out-of-memory: restarted after 5m0s (failure 6 in a row)
+	// exit code 75 meets rule busy: restarts in 5s (the rule's failure 1 in a row)
+	// exit code 75 meets rule busy: restarts in 5s (the rule's failure 2 in a row)
+	// exit code 1 under restartPolicy Always: restarts in 40s (failure 3 in a row)
+	// exit code 137 (OOMKilled) meets rule out-of-memory: restarts in 1m20s (failure 4 in a row)
+	// exit code 137 (OOMKilled) meets rule out-of-memory: restarts in 2m40s (failure 5 in a row)
+	// exit code 137 (OOMKilled) meets rule out-of-memory: restarts in 5m0s (failure 6 in a row)
 	// exit code 137 (OOMKilled) meets rule out-of-memory: given up, the rule's limit of 3 restarts in 1h0m0s is used up (failure 7 in a row)
 }
 

@@ -164,7 +164,7 @@ func ExampleRestarter() {
 	exit = backoff.Exit{Run: 2, Code: 0, Finished: clock.Now()}
 	fmt.Println(r.Exited("web", policy, exit).Reason(policy, exit))
 	// Output:
-	// exit code 1 under restartPolicy OnFailure: restarted after 10s (failure 1 in a row)
+	// exit code 1 under restartPolicy OnFailure: restarts in 10s (failure 1 in a row)
 	// false 6s
 	// true 0s
 	// started: true
@@ -229,9 +229,9 @@ func ExampleExitPolicy_latch() {
 		clock.SetTime(clock.Now().Add(wait))
 	}
 	// Output:
-	// exit code 1 under restartPolicy Always: restarted after 10s (failure 1 in a row)
-	// exit code 1 under restartPolicy Always: restarted after 20s (failure 2 in a row)
-	// exit code 1 under restartPolicy Always: restarted after 40s (failure 3 in a row)
+	// exit code 1 under restartPolicy Always: restarts in 10s (failure 1 in a row)
+	// exit code 1 under restartPolicy Always: restarts in 20s (failure 2 in a row)
+	// exit code 1 under restartPolicy Always: restarts in 40s (failure 3 in a row)
 	// exit code 1 under restartPolicy Always: given up for 1h0m0s, after 3 retries in a row (failure 4 in a row)
 	// exit code 1 under restartPolicy Always: given up for 1h0m0s, because a limit was reached before (failure 5 in a row)
 }
@@ -253,10 +253,10 @@ func ExampleRule_plannedPause() {
 		fmt.Println(r.Exited("agent", policy, exit).Reason(policy, exit))
 	}
 	// Output:
-	// exit code 1 (Error) under restartPolicy Always: restarted after 10s (failure 1 in a row)
-	// exit code 1 (Paused) meets rule paused: restarted at once (not counted as a failure)
-	// exit code 1 (Paused) meets rule paused: restarted at once (not counted as a failure)
-	// exit code 1 (Error) under restartPolicy Always: restarted after 20s (failure 2 in a row)
+	// exit code 1 (Error) under restartPolicy Always: restarts in 10s (failure 1 in a row)
+	// exit code 1 (Paused) meets rule paused: restarts at once (not counted as a failure)
+	// exit code 1 (Paused) meets rule paused: restarts at once (not counted as a failure)
+	// exit code 1 (Error) under restartPolicy Always: restarts in 20s (failure 2 in a row)
 }
 
 // Two retries, and then it has failed for good.

@@ -193,7 +193,7 @@ func TestReachedLimitIsNotBlamedOnAnother(t *testing.T) {
 		reasons = append(reasons, l.exit(e).Reason(l.policy, e))
 	}
 	want := []string{
-		"exit code 1 (A) meets rule once: restarted after 10s (failure 1 in a row)",
+		"exit code 1 (A) meets rule once: restarts in 10s (failure 1 in a row)",
 		"exit code 1 (A) meets rule once: given up, the rule's limit of 1 restart is used up (failure 2 in a row)",
 		"exit code 1 (B) under restartPolicy Always: given up, because a limit was reached before (failure 3 in a row)",
 	}

@@ -211,7 +211,7 @@ func (s *podStory) pod(a arguments, input []string) string {
 			for _, p := range processes {
 				if d, ok := r.RestartNow(p.name); ok && !p.running {
 					p.at = d.NotBefore
-					tell("%s is woken: restarted after %v", p.name, d.Delay)
+					tell("%s is woken: restarts in %v", p.name, d.Delay)
 				}
 			}
 			continue

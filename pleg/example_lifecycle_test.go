@@ -252,8 +252,8 @@ func Example_lifecycle() {
 		fmt.Println(err)
 	}
 	// Output:
-	// 5s: web-1 (shown): exit code 1 (Error) under restartPolicy OnFailure: restarted after 10s (failure 1 in a row)
-	// 20s: web-2 (shown): exit code 1 (Error) under restartPolicy OnFailure: restarted after 20s (failure 2 in a row)
-	// 45s: web-3 (inferred): exit code 137 (ContainerStatusUnknown) under restartPolicy OnFailure: restarted after 40s (failure 3 in a row)
+	// 5s: web-1 (shown): exit code 1 (Error) under restartPolicy OnFailure: restarts in 10s (failure 1 in a row)
+	// 20s: web-2 (shown): exit code 1 (Error) under restartPolicy OnFailure: restarts in 20s (failure 2 in a row)
+	// 45s: web-3 (inferred): exit code 137 (ContainerStatusUnknown) under restartPolicy OnFailure: restarts in 40s (failure 3 in a row)
 	// 1m30s: web-4 (shown): exit code 0 (Completed) under restartPolicy OnFailure: not restarted
 }

@@ -8,16 +8,16 @@ policy kubelet initial=10s max=300s reset=10m free=1
 pod until=3m policy=kubelet
 thing ran=10s
 ----
-10s      thing: exit code 1 under restartPolicy Always: restarted at once (failure 1 in a row)
-20s      thing: exit code 1 under restartPolicy Always: restarted after 10s (failure 2 in a row)
-40s      thing: exit code 1 under restartPolicy Always: restarted after 20s (failure 3 in a row)
-1m10s    thing: exit code 1 under restartPolicy Always: restarted after 40s (failure 4 in a row)
-2m0s     thing: exit code 1 under restartPolicy Always: restarted after 1m20s (failure 5 in a row)
+10s      thing: exit code 1 under restartPolicy Always: restarts at once (failure 1 in a row)
+20s      thing: exit code 1 under restartPolicy Always: restarts in 10s (failure 2 in a row)
+40s      thing: exit code 1 under restartPolicy Always: restarts in 20s (failure 3 in a row)
+1m10s    thing: exit code 1 under restartPolicy Always: restarts in 40s (failure 4 in a row)
+2m0s     thing: exit code 1 under restartPolicy Always: restarts in 1m20s (failure 5 in a row)
 
 pod until=3m
 thing ran=10s
 ----
-10s      thing: exit code 1 under restartPolicy Always: restarted after 10s (failure 1 in a row)
-30s      thing: exit code 1 under restartPolicy Always: restarted after 20s (failure 2 in a row)
-1m0s     thing: exit code 1 under restartPolicy Always: restarted after 40s (failure 3 in a row)
-1m50s    thing: exit code 1 under restartPolicy Always: restarted after 1m20s (failure 4 in a row)
+10s      thing: exit code 1 under restartPolicy Always: restarts in 10s (failure 1 in a row)
+30s      thing: exit code 1 under restartPolicy Always: restarts in 20s (failure 2 in a row)
+1m0s     thing: exit code 1 under restartPolicy Always: restarts in 40s (failure 3 in a row)
+1m50s    thing: exit code 1 under restartPolicy Always: restarts in 1m20s (failure 4 in a row)

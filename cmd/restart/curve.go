@@ -18,13 +18,13 @@ import (
 )
 
 func curveCommand() *cobra.Command {
-	o := curveOptions{until: 30 * time.Minute, pods: 110, requests: 5}
+	o := curveOptions{until: 30 * time.Minute}
 	c := &cobra.Command{
 		Use:   "curve [flags] [[NAME=]CURVE[,OPTION=VALUE]…]…",
 		Short: "Show the delays of a curve, as a table or a picture",
-		Long: `curve counts the restarts of a pod under delay curves by window of time, and the
-API requests that a kubelet makes for a node full of such pods. Without arguments
-it compares the three curves of KEP-4603 (Tune CrashLoopBackOff).
+		Long: `curve lists the delays of delay curves, and counts the restarts of a pod under
+them by window of time. Without arguments it compares the three curves of
+KEP-4603 (Tune CrashLoopBackOff).
 
 A CURVE is a preset or INITIAL/MAX, such as 1s/60s. NAME= may stand before it,
 and options behind it:
@@ -36,10 +36,9 @@ and options behind it:
 
 Presets:
 ` + presetHelp() + `
-docker, systemd and flink work without a kubelet, so their restarts make no API
-requests. A window includes restarts at its end. Restarts are counted at the end
-of their delays; a kubelet with the default syncFrequency of 1m is late by up to
-half the delay, at most 30s, and a second.`,
+A window includes restarts at its end. Restarts are counted at the end of their
+delays; a kubelet with the default syncFrequency of 1m is late by up to half the
+delay, at most 30s, and a second.`,
 		SuggestFor: []string{"delays", "backoff", "crashcurve"},
 		Annotations: map[string]string{exitCodes: `  0  fine
   2  an argument or a flag is wrong
@@ -64,8 +63,6 @@ half the delay, at most 30s, and a second.`,
 	flags.StringVarP(&o.file, "output", "o", "", "also draw a picture, a `FILE` that ends in .svg")
 	flags.DurationVar(&o.run, "run", 0, "`time` that each run of the pod lasts")
 	flags.DurationVar(&o.until, "until", o.until, "`time` to cover, from the first start on")
-	flags.IntVar(&o.pods, "pods", o.pods, "`number` of such pods on the node")
-	flags.IntVar(&o.requests, "requests", o.requests, "`number` of API requests of the kubelet for each restart")
 	return c
 }
 
@@ -86,9 +83,8 @@ func presetHelp() string {
 
 // curveOptions holds the flags.
 type curveOptions struct {
-	file           string
-	run, until     time.Duration
-	pods, requests int
+	file       string
+	run, until time.Duration
 }
 
 // show prints the table and writes the picture.
@@ -103,10 +99,6 @@ func (o *curveOptions) show(args []string, stdout, stderr io.Writer) error {
 		return usageError("--run %v: must be in 0s..%s", o.run, human.Duration(curve.Longest))
 	case o.until < time.Second || o.until > curve.Longest:
 		return usageError("--until %v: must be in 1s..%s", o.until, human.Duration(curve.Longest))
-	case o.pods < 1 || o.pods > 1_000_000:
-		return usageError("--pods %d: must be in 1..1000000", o.pods)
-	case o.requests < 0 || o.requests > 1_000_000:
-		return usageError("--requests %d: must be in 0..1000000", o.requests)
 	}
 	curves, err := o.curves(args)
 	if err != nil {
@@ -161,7 +153,7 @@ func curvesTitle(curves []curve.Curve) string {
 	return "Restarts of one pod that crashes as soon as it starts"
 }
 
-// table returns the restarts of each curve by window, and the requests.
+// table returns the delays of each curve, and its restarts by window.
 func (o *curveOptions) table(curves []curve.Curve) string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
@@ -172,16 +164,12 @@ func (o *curveOptions) table(curves []curve.Curve) string {
 		}
 		fmt.Fprintln(t)
 	}
-	counts := func(name string, count func(curve.Curve) float64) {
+	counts := func(name string, count func(curve.Curve) int) {
 		row(name, func(c curve.Curve) string {
-			n, first := count(c), count(curves[0])
-			switch {
-			case c.Name == curves[0].Name:
-				return human.Number(n)
-			case n < first:
-				return fmt.Sprintf("%s (-%s)", human.Number(n), human.Number(first-n))
+			if c.Name == curves[0].Name {
+				return fmt.Sprint(count(c))
 			}
-			return fmt.Sprintf("%s (+%s)", human.Number(n), human.Number(n-first))
+			return fmt.Sprintf("%d (%+d)", count(c), count(c)-count(curves[0]))
 		})
 	}
 	excess := ""
@@ -189,8 +177,15 @@ func (o *curveOptions) table(curves []curve.Curve) string {
 		excess = fmt.Sprintf("; in brackets the difference from %q", curves[0].Name)
 	}
 
+	fmt.Fprintln(&b, "Delays")
+	for _, c := range curves {
+		fmt.Fprintf(t, "  %s\t%s\n", c.Name, c.DescribeDelays())
+	}
+	t.Flush()
+
+	fmt.Fprintln(&b)
 	row("", func(c curve.Curve) string { return c.Name })
-	row("delays", curve.Curve.Describe)
+	row("curve", curve.Curve.Describe)
 	if slices.ContainsFunc(curves, func(c curve.Curve) bool { return c.Run > 0 }) {
 		row("runs of", func(c curve.Curve) string { return human.Duration(c.Run) })
 	}
@@ -198,7 +193,7 @@ func (o *curveOptions) table(curves []curve.Curve) string {
 
 	fmt.Fprintf(&b, "\nRestarts of one pod%s\n", excess)
 	window := func(from, to time.Duration) {
-		counts(human.Duration(max(from, 0))+" to "+human.Duration(to), func(c curve.Curve) float64 { return float64(c.Restarts(from, to)) })
+		counts(human.Duration(max(from, 0))+" to "+human.Duration(to), func(c curve.Curve) int { return c.Restarts(from, to) })
 	}
 	from := time.Duration(-1) // the first window includes its start
 	for _, to := range curveWindows(o.until) {
@@ -214,16 +209,6 @@ func (o *curveOptions) table(curves []curve.Curve) string {
 		}
 		return "every " + human.Duration(c.Steady())
 	})
-	t.Flush()
-
-	pods := fmt.Sprintf("%d such pods", o.pods)
-	if o.pods == 1 {
-		pods = "this pod"
-	}
-	fmt.Fprintf(&b, "\nAPI requests per second of %s, %d for each restart%s\n", pods, o.requests, excess)
-	perSecond := func(c curve.Curve, rate float64) float64 { return c.Requests(rate*float64(o.pods), o.requests) }
-	counts("in the busiest 10s", func(c curve.Curve) float64 { return perSecond(c, float64(c.Busiest(10*time.Second))/10) })
-	counts("in the long run", func(c curve.Curve) float64 { return perSecond(c, c.SteadyRate()) })
 	t.Flush()
 	return trimLines(b.String())
 }

@@ -38,6 +38,7 @@ type jobReport struct {
 	toReplace int               // failed pods without a replacement yet
 	restarts  map[[2]string]int // by pod and container
 	spec      *batch.JobSpec
+	placeTold bool // that an index keeps its place while it waits
 }
 
 func newJobReport(stderr io.Writer, explain bool) *jobReport {
@@ -185,7 +186,7 @@ func (r *jobReport) ended(e jobrun.Ending, spec *batch.JobSpec) {
 	}
 	next := ""
 	if e.Wait > 0 && !spec.Suspend {
-		next = "; replaced in " + human.Wait(e.Wait)
+		next = "; replaced in " + human.Wait(e.Wait) + r.placeHeld(d.Index, spec)
 	}
 	r.event(p.Name, "failed: %s; %s%s", endText(&p.Status), verdict(d, spec, r.counted), next)
 	if !r.explain {
@@ -194,6 +195,16 @@ func (r *jobReport) ended(e jobrun.Ending, spec *batch.JobSpec) {
 	for _, step := range jobpolicy.Explain(spec.PodFailurePolicy, &p.Pod) {
 		r.screen.Say("           " + human.Escape(step.String()))
 	}
+}
+
+// placeHeld says once that an index that waits holds a place of parallelism, as it does in
+// Kubernetes, if other indexes may have to wait for that.
+func (r *jobReport) placeHeld(index int, spec *batch.JobSpec) string {
+	if r.placeTold || spec.BackoffLimitPerIndex == nil || *spec.Completions <= *spec.Parallelism {
+		return ""
+	}
+	r.placeTold = true
+	return fmt.Sprintf("; until then index %d holds a place of parallelism %d", index, *spec.Parallelism)
 }
 
 // purpose describes a new pod by its index and attempt, or as the replacement of a

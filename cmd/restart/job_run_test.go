@@ -96,8 +96,15 @@ until test -e `+open+`; do sleep 0.03; done
 	}
 	_, all := eventLines(t, events)
 	count := make(map[timeline.Kind]int)
+	again := 0
 	for _, e := range all {
 		count[e.Kind]++
+		if e.Kind == timeline.Started && count[timeline.Resumed] > 0 {
+			again++
+		}
+	}
+	if again != 2 {
+		t.Errorf("%d attempts started in the resumed run, want 2", again)
 	}
 	for kind, want := range map[timeline.Kind]int{timeline.Began: 1, timeline.Resumed: 1, timeline.Ended: 1, timeline.Succeeded: 3, timeline.Failed: 1} {
 		if count[kind] != want {

@@ -127,7 +127,8 @@ type retrier struct {
 	args      []string
 	notes     io.Writer
 	processes *process.Runner
-	exit      process.Exit // of the last attempt
+	exit      process.Exit  // of the last attempt
+	tooLong   time.Duration // the wait that would have passed the end of --for; 0 if none
 	// onTerminal leaves the command in this program's group, to which the keys of a terminal
 	// send their signals.
 	onTerminal bool
@@ -198,6 +199,9 @@ func (r *retrier) run(curve backoff.Policy, final indexset.Set) int {
 			}
 		},
 	})
+	if ctx.Err() == nil {
+		r.tooLong = curve.Delay(attempts)
+	}
 	return r.end(err, attempts)
 }
 
@@ -295,6 +299,8 @@ func (r *retrier) explain(err error, attempts int) {
 		r.note("%v", failed.Last)
 	case attempts == 0:
 		r.note("the command was not run, since --for %v was over before", r.flags.limit)
+	case failed.Limit == backoff.RetryLimitDeadline && r.tooLong > 0:
+		r.note("%v; given up after %s, since the next wait of %s would pass the end of --for %s", failed.Last, human.Count(attempts, "attempt"), human.Wait(r.tooLong), human.Duration(r.flags.limit))
 	case failed.Limit == backoff.RetryLimitDeadline:
 		r.note("%v; given up after %s, at the end of --for", failed.Last, human.Count(attempts, "attempt"))
 	default:

@@ -86,6 +86,9 @@ type curveFields struct {
 type duration time.Duration
 
 func (d *duration) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		return nil // absent, or a mistake that is already known
+	}
 	var s string
 	if err := json.Unmarshal(text, &s); err != nil {
 		return err
@@ -268,6 +271,12 @@ func (f *fileMistakes) decoded(m document.Mistake) {
 			f.rules = make(map[string]bool)
 		}
 		f.rules[parts[1]] = true
+	}
+	switch m.Detail {
+	case "must be a duration":
+		m.Detail += " such as 1s"
+	case "must be a codeRange":
+		m.Detail = "must be a range such as 128-159"
 	}
 	f.all = append(f.all, m)
 }

@@ -4,8 +4,8 @@
 //
 // It prints:
 //
-//	exit code 1 under restartPolicy OnFailure: restarted after 100ms (failure 1 in a row)
-//	exit code 1 under restartPolicy OnFailure: restarted after 200ms (failure 2 in a row)
+//	exit code 1 under restartPolicy OnFailure: restarts in 100ms (failure 1 in a row)
+//	exit code 1 under restartPolicy OnFailure: restarts in 200ms (failure 2 in a row)
 //	exit code 1 under restartPolicy OnFailure: given up, the limit of 2 restarts in 1h0m0s is used up (failure 3 in a row)
 //	backoff: Restarter.Wait("importer"): no start is allowed, because it was given up
 package main

@@ -2,7 +2,7 @@
 //
 // It prints:
 //
-//	exit code 75 meets rule busy: restarted after 5s (the rule's failure 1 in a row)
+//	exit code 75 meets rule busy: restarts in 5s (the rule's failure 1 in a row)
 package main
 
 import (

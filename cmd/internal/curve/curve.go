@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
@@ -71,6 +72,31 @@ func (c Curve) Steady() time.Duration {
 		return c.Run + c.Policy.Delay(1)
 	}
 	return c.Run + c.Policy.Delay(math.MaxInt)
+}
+
+// mostDelays is how many delays DescribeDelays lists at most.
+const mostDelays = 10
+
+// DescribeDelays lists the delays of the pod until they stay the same, such as
+// "10s 20s 40s 1m20s 2m40s 5m 5m…".
+func (c Curve) DescribeDelays() string {
+	delay := c.Policy.Delay
+	if c.Run > c.Policy.ResetThreshold() {
+		delay = func(int) time.Duration { return c.Policy.Delay(1) }
+	}
+	last := c.mostRestarts()
+	var b strings.Builder
+	for n := 1; n <= min(last, mostDelays); n++ {
+		b.WriteString(human.Wait(delay(n)))
+		if n > 1 && delay(n) == delay(n-1) && delay(n) == delay(math.MaxInt) && last == math.MaxInt {
+			break
+		}
+		b.WriteByte(' ')
+	}
+	if last <= mostDelays {
+		return b.String() + "and no more"
+	}
+	return strings.TrimRight(b.String(), " ") + "…"
 }
 
 // Requests returns the API requests that a kubelet makes for n restarts, given the number

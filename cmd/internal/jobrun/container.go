@@ -199,7 +199,8 @@ func (c *container) start(ctx context.Context) (*process.Process, error) {
 func (c *container) running(at time.Time) {
 	first := false
 	c.pod.update(func() {
-		first, c.pod.begun = !c.pod.begun, true
+		first = !c.pod.told
+		c.pod.begun, c.pod.told = true, true
 		c.countRestart()
 		c.status.State = batch.ContainerState{Running: &batch.ContainerStateRunning{StartedAt: at}}
 		c.state.Started(at)

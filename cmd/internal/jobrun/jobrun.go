@@ -54,7 +54,8 @@ type Observer interface {
 	Decided(Changes) error
 	// Changed is called with each step once it was saved.
 	Changed(Changes)
-	// Started is called when the first process of a pod runs.
+	// Started is called when the first process of a pod runs, and once more when a later
+	// run resumes the pod.
 	Started(pod PodID, at time.Time)
 	// Restarting is called when a container has ended and will start again in its pod.
 	Restarting(Restart)

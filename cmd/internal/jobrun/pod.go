@@ -41,6 +41,7 @@ type podRun struct {
 	states   map[string]*backoff.State // by container
 	latest   *snapshot
 	begun    bool // a process was started
+	told     bool // the observer was told about the first process of this run
 	deadline bool // the pod has reached its activeDeadlineSeconds
 }
 

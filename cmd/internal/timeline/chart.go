@@ -27,6 +27,7 @@ type Chart struct {
 	Restarts int               // of containers in their pods
 	Waited   bool              // some rows have waits
 	Paused   time.Duration     // between runs
+	Killed   bool              // a run did not tell its end, so it ends at its last event
 }
 
 // MaxRows is the highest number of rows. In larger Jobs, failed indexes and those with

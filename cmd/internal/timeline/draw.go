@@ -220,6 +220,9 @@ func (d *drawing) axes() {
 	name := "time since " + c.Begin.UTC().Format("2006-01-02 15:04:05") + " UTC"
 	if c.Paused > 0 {
 		name += ", without " + human.Wait(c.Paused) + " between runs"
+		if c.Killed {
+			name += " (a killed run ends at its last event)"
+		}
 	}
 	d.p.Text(d.left, bottom+2*lineStep+3, styleFaint, picture.Fit(name, fontSize, d.right-d.left))
 	rows := styleRow

@@ -124,6 +124,10 @@ func (l *layout) resume(e *Event) {
 	if pause > 0 {
 		l.chart.Paused = add(l.chart.Paused, pause)
 		detail += ", " + human.Wait(pause) + " later"
+		if !l.ended {
+			detail += " than the last event of the run before, which was killed"
+			l.chart.Killed = true
+		}
 	}
 	// A negative pause means that the clock was set back. The run still continues at
 	// the end of the previous one.

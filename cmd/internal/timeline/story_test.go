@@ -177,7 +177,11 @@ func TestPauseIsSaid(t *testing.T) {
 	if c.Length != 900*time.Millisecond || c.Paused != 24*time.Hour || c.Marks[0].At != 500*time.Millisecond {
 		t.Errorf("%v, paused %v, %+v", c.Length, c.Paused, c.Marks)
 	}
-	if svg := string(c.SVG()); !strings.Contains(svg, "without 24h between runs") {
+	if svg := string(c.SVG()); !strings.Contains(svg, "without 24h between runs (a killed run ends at its last event)") {
+		t.Error(svg)
+	}
+	ended := Layout(stories[4].events)
+	if svg := string(ended.SVG()); !strings.Contains(svg, "without 1s between runs</text>") {
 		t.Error(svg)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -70,6 +71,7 @@ func explained(x *explain.Explainer, object metav1.Object) any {
 		return &job
 	}
 	owner, _ := ownerOf(object)
+	owner.Manifest = object.GetUID() == ""
 	owner.Events = x.EventsOf(owner.Kind, owner.Namespace, owner.Name)
 	owner.Findings = explain.FindingsOf(object)
 	var pods []explain.Pod
@@ -110,7 +112,11 @@ func (p *program) printExplained(s *selection, all []any) error {
 func (p *program) where() string {
 	switch {
 	case len(p.files) > 0:
-		return " in " + strings.Join(p.files, ", ")
+		names := slices.Clone(p.files)
+		if i := slices.Index(names, "-"); i >= 0 {
+			names[i] = "standard input"
+		}
+		return " in " + strings.Join(names, ", ")
 	case p.allNamespaces:
 		return in(metav1.NamespaceAll)
 	}

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/restartkit/restart/kube/check"
+	"github.com/restartkit/restart/kube/cmd/kubectl-backoff/internal/explain"
 )
 
 // mostFile is the size of the largest file read, in bytes.
@@ -32,7 +33,7 @@ type filed struct {
 	events  []*corev1.Event
 	nodes   []*corev1.Node
 	files   int
-	others  int       // objects of other kinds
+	objects int       // of any kind, lists included
 	unread  []string  // files and documents that could not be read, with the reason
 	latest  time.Time // of all times in the files that are not in the future
 	said    time.Time // what a comment says about the time of the objects
@@ -61,8 +62,11 @@ func (p *program) fromFiles(args []string) (*selection, error) {
 		}
 		p.warn("%s", text)
 	}
-	if len(f.targets) == 0 && len(f.unread) > 0 {
+	switch {
+	case len(f.targets) == 0 && len(f.unread) > 0:
 		return nil, usagef("nothing to explain could be read")
+	case f.objects == 0:
+		return nil, usagef("no Kubernetes objects%s; they are in the output of kubectl get with -o yaml or json, not in its tables", p.where())
 	}
 	if err := p.setTime(f); err != nil {
 		return nil, err
@@ -102,6 +106,11 @@ func (p *program) setTime(f *filed) error {
 		p.taken = f.latest
 		if p.output == "" {
 			fmt.Fprintf(p.ErrOut, "as of %s, the latest time in the files; --at sets another\n", f.latest.Format(time.RFC3339))
+		}
+	case !f.latest.IsZero() && f.now.Sub(f.latest) > time.Minute:
+		p.undated = true
+		if p.output == "" {
+			fmt.Fprintf(p.ErrOut, "as of now (%s); the latest time in the files is %s earlier; --at sets another\n", f.now.Format(time.TimeOnly), explain.Short(f.now.Sub(f.latest)))
 		}
 	}
 	return nil
@@ -270,6 +279,7 @@ func (f *filed) addObject(where string, text json.RawMessage, kind string) {
 		return
 	}
 	if text[0] == '[' {
+		f.objects++
 		var items []json.RawMessage
 		if json.Unmarshal(text, &items) == nil {
 			for _, item := range items {
@@ -284,9 +294,9 @@ func (f *filed) addObject(where string, text json.RawMessage, kind string) {
 		Items      json.RawMessage `json:"items"`
 	}
 	if json.Unmarshal(text, &head) != nil {
-		f.others++
-		return
+		return // not an object
 	}
+	f.objects++
 	if head.Kind == "" {
 		head.Kind = kind
 	}
@@ -369,7 +379,6 @@ func (f *filed) addKind(kind, apiVersion string, text []byte) error {
 		}
 		return err
 	}
-	f.others++
 	return nil
 }
 

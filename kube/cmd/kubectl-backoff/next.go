@@ -102,9 +102,11 @@ func (p *program) printNext(objects explain.Objects) error {
 		all = []explain.Waiting{}
 	}
 	names := []string{}
+	named := make(map[string]bool)
 	for i := range all {
 		name := nameOf(strings.ToLower(all[i].Kind), all[i].Name)
-		if len(names) == 0 || names[len(names)-1] != name {
+		if key := all[i].Namespace + " " + name; !named[key] {
+			named[key] = true
 			names = append(names, name)
 		}
 	}

@@ -438,6 +438,7 @@ func TestFiles(t *testing.T) {
 	write("array.json", `[{"kind":"Pod","metadata":{"name":"a"}},{"kind":"Pod","metadata":{"name":"b"}}]`)
 	write("broken.yaml", "kind: Pod\nmetadata: [\n---\nkind: Pod\nmetadata: {name: after}\n")
 	write("said.yaml", "# now: 2026-11-01T12:03:00Z\n"+recorded("crash-loop.yaml")[0])
+	write("late.yaml", strings.ReplaceAll(recorded("crash-loop.yaml")[0], "T11:5", "T11:3"))
 	write("old.yaml", strings.ReplaceAll(recorded("crash-loop.yaml")[0], "2026-11-01", "2025-03-01"))
 	const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 3, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: x}]}}}\n"
 	const ofCluster = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, uid: u}\nspec:\n  selector: {matchLabels: {batch.kubernetes.io/controller-uid: u}}\n" +
@@ -448,7 +449,11 @@ func TestFiles(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		{"-f bundle/pods.yaml", "", 0, "pod shop/mail: it is starting", ""},
+		{"-f bundle/pods.yaml", "", 0, "pod shop/mail: it is starting", "as of now (12:00:00); the latest time in the files is 2m earlier; --at sets another\n"},
+		{"-f bundle/pods.yaml -o name", "", 0, "pod/mail", ""},
+		{"-f late.yaml", "", 0, "next start    by 11:42:12 (17m48s ago), perhaps after the files were taken", "as of now"},
+		{"next -f late.yaml", "", 0, "\n17m48s ago ", "as of now"},
+		{"-f late.yaml --at 2026-11-01T12:00:00Z", "", 0, "overdue since 11:42:12 (17m48s); its node or controller is busy or gone", ""},
 		{"-f bundle -R", "", 0, "create the Secret smtp-keys in namespace shop", ""},
 		{"-f bundle/pods.yaml -f bundle/deep/events.yaml pod/mail", "", 0, "create the Secret smtp-keys", ""},
 		{"-f bundle/pods.yaml,bundle/deep/events.yaml mail", "", 0, "create the Secret smtp-keys", ""},
@@ -460,12 +465,13 @@ func TestFiles(t *testing.T) {
 		{"-f said.yaml --at 2026-11-01T12:00:00Z", "", 0, "in 1m40s to 2m12s", ""},
 		{"-f old.yaml", "", 0, "in 2m40s to 3m12s", "as of 2025-03-01T11:59:00Z"},
 		{"-f -", recorded("flapping.yaml")[0], 0, "230 restarts so far", ""},
-		{"next -f -", recorded("lost-node.yaml")[0] + "\n---\n" + recorded("lost-node.yaml")[1], 0, "PodReplacement", ""},
+		{"next -f -", recorded("lost-node.yaml")[0] + "\n---\n" + recorded("lost-node.yaml")[1], 0, "its end was due at 10:30:30", "as of now"},
+		{"-f -", recorded("place-held.yaml")[0] + "\n---\n" + strings.ReplaceAll(recorded("place-held.yaml")[1], "T11:59", "T11:49"), 0, "job shop/imp: 3 pods could start by now, if they have not since", "as of now"},
 		{"-f list.json pod/web-7d9f job/gone", "", 1, "web-7d9f", `the files have no job "gone"`},
 		{"-f list.json -n other", "", 0, "no pods and no Jobs", ""},
 		{"-f list.json -o name", "", 0, "pod/web-7d9f", ""},
 		{"check -f -", mistaken, 1, "line 4: spec.backofLimit: unknown field: did you mean backoffLimit?", ""},
-		{"-f -", deployment, 0, "deployment default/web: its pods are not in the files", ""},
+		{"-f -", deployment, 0, "deployment default/web: its pods are not in the files\n  to do         kubectl backoff check -f judges manifests", ""},
 		{"deploy/web -f -", deployment + "---\n" + strings.Replace(recorded("crash-loop.yaml")[0], "namespace: shop", "namespace: default, labels: {app: web}", 1), 0,
 			"deployment default/web: 0 of 3 pods run without trouble; 2 pods not in the files\n", ""},
 		{"-f -", "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\nspec: {suspend: true}\n", 0, "its Jobs are not in the files; it is suspended", ""},
@@ -479,6 +485,11 @@ func TestFiles(t *testing.T) {
 		{"check -f - --strict", endless, 1, "1 warning", ""},
 		{"-f missing.yaml", "", 2, "", "no such file"},
 		{"-f -", "kind: [", 2, "", "nothing to explain could be read"},
+		{"-f -", "", 2, "", "no Kubernetes objects in standard input; they are in the output of kubectl get with -o yaml or json"},
+		{"-f -", "NAME    READY   STATUS             RESTARTS   AGE\nweb-0   0/1     CrashLoopBackOff   7          15m\n", 2, "", "no Kubernetes objects in standard input"},
+		{"next -f -", "", 2, "", "no Kubernetes objects in standard input"},
+		{"-f -", "apiVersion: v1\nkind: List\nitems: []\n", 0, "no pods and no Jobs in standard input", ""},
+		{"-f -", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n", 0, "no pods and no Jobs in standard input", ""},
 		{"-f list.json --at noon", "", 2, "", "must be a time"},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
@@ -527,6 +538,28 @@ func TestWatchReadsEventsAndNodesAgain(t *testing.T) {
 		if text := says(); !strings.Contains(text, mount) || !strings.Contains(text, node) {
 			t.Errorf("forbidden %v:\n%s", forbidden, text)
 		}
+	}
+}
+
+// A Job whose pods are due while one of its indexes waits is two items, each printed once
+// until it changes.
+func TestLinesTellDueAndWaitingIndexesApart(t *testing.T) {
+	streams, _, out, _ := genericiooptions.NewTestIOStreams()
+	l := &lines{p: &program{IOStreams: streams, now: func() time.Time { return noon }}, shown: make(map[itemKey]explain.Waiting)}
+	due := explain.Waiting{Kind: "Job", Namespace: "shop", Name: "imp", Reason: "PodsDue", From: noon, To: noon}
+	index := due
+	index.Reason, index.From, index.To = explain.IndexDelay, noon.Add(time.Minute), noon.Add(time.Minute)
+	for _, all := range [][]explain.Waiting{{due, index}, {due, index}, {index}} {
+		if err := l.show(all, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var reasons []string
+	for line := range strings.Lines(out.String()) {
+		reasons = append(reasons, strings.Fields(line)[2])
+	}
+	if got := strings.Join(reasons, " "); got != "PodsDue, IndexDelay, waits" {
+		t.Errorf("%s:\n%s", got, out)
 	}
 }
 

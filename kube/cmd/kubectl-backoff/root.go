@@ -84,7 +84,8 @@ type program struct {
 	at                      string
 	syncFrequency           time.Duration
 
-	taken time.Time // of the objects of files; zero means now
+	taken   time.Time // of the objects of files; zero means now
+	undated bool      // nothing says when they were taken
 }
 
 // defaultTimeout lets a dead cluster be reported within ten seconds.
@@ -107,7 +108,7 @@ func (p *program) options() explain.Options {
 	if !p.taken.IsZero() {
 		now = p.taken.In(now.Location())
 	}
-	return explain.Options{Now: now, SyncFrequency: p.syncFrequency}
+	return explain.Options{Now: now, SyncFrequency: p.syncFrequency, Undated: p.undated}
 }
 
 const about = `Explains restarts: why containers and Jobs wait, when they start, what ended them, how

@@ -221,7 +221,10 @@ func (s *screen) page(all []explain.Waiting, width, height int) string {
 }
 
 // itemKey identifies a waiting container or Job.
-type itemKey struct{ kind, namespace, name, container string }
+type itemKey struct {
+	kind, namespace, name, container string
+	index                            bool // it is an index of the Job that waits
+}
 
 // lines prints a line for each change.
 type lines struct {
@@ -238,7 +241,7 @@ func (l *lines) show(all []explain.Waiting, trouble string) error {
 	now := make(map[itemKey]bool)
 	for i := range all {
 		x := all[i]
-		key := itemKey{x.Kind, x.Namespace, x.Name, x.Container}
+		key := itemKey{x.Kind, x.Namespace, x.Name, x.Container, x.Reason == explain.IndexDelay}
 		now[key] = true
 		if before, there := l.shown[key]; there && same(before, x) {
 			continue
@@ -263,7 +266,7 @@ func (l *lines) show(all []explain.Waiting, trouble string) error {
 // same reports whether two states of an item differ at most in parts that depend on the
 // current time, such as how long a node has not reported.
 func same(a, b explain.Waiting) bool {
-	if a.Reason != b.Reason || a.Restarts != b.Restarts || a.Estimated != b.Estimated {
+	if a.Reason != b.Reason || a.Restarts != b.Restarts || a.Failures != b.Failures || a.Estimated != b.Estimated {
 		return false
 	}
 	return a.From.Equal(b.From) && a.To.Equal(b.To) || a.Reason == "PodsDue" || a.Estimated

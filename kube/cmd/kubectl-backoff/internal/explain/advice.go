@@ -3,7 +3,6 @@ package explain
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -256,12 +255,15 @@ func quoted(text string) string {
 }
 
 // soon formats the time of a Start for a summary.
-func (s Start) soon(now time.Time) string {
+func (s Start) soon(o Options) string {
+	now := o.Now
 	about := ""
 	if s.Estimated {
 		about = ", as an estimate"
 	}
 	switch {
+	case now.After(s.To) && o.Undated:
+		return fmt.Sprintf("at a time that is over, by %s%s", ago(s.To, now), about)
 	case now.After(s.To):
 		return fmt.Sprintf("late, since it was due by %s%s", ago(s.To, now), about)
 	case now.Before(s.From):

@@ -25,6 +25,9 @@ type Options struct {
 	Now time.Time // times are printed in its zone
 	// SyncFrequency is that of the kubelets; 0 means their default of 1 minute.
 	SyncFrequency time.Duration
+	// Undated says that the objects may be older than Now, as those of a file. What should
+	// have happened by now may have happened since.
+	Undated bool
 }
 
 func (o *Options) syncFrequency() time.Duration {

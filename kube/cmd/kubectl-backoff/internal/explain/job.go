@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -265,8 +266,8 @@ func (j *jobView) start() *Start {
 	if _, finished := j.job.Status.Finished(); finished {
 		return nil
 	}
-	if n := len(j.plan.Create); n > 0 {
-		return &Start{From: j.Now, To: j.Now.Add(time.Second), Why: counted(n, "pod") + " can start now; if none appears, the Job controller does not run or may not create pods"}
+	if len(j.plan.Create) > 0 {
+		return &Start{From: j.Now, To: j.Now.Add(time.Second), Why: j.whyDue()}
 	}
 	switch j.plan.RequeueReason {
 	case jobpolicy.RequeueDelay, jobpolicy.RequeueBatch:
@@ -284,6 +285,30 @@ func (j *jobView) start() *Start {
 		}
 	}
 	return &Start{From: from, To: from.Add(2 * time.Second), Why: why}
+}
+
+// podsDue says how many pods can start now, and who holds places meanwhile.
+func (j *jobView) podsDue() string {
+	when := " can start now"
+	if j.Undated {
+		when = " could start by now, if they have not since the files were taken"
+	}
+	return counted(len(j.plan.Create), "pod") + when + j.heldPlaces()
+}
+
+// whyDue says why pods can start now.
+func (j *jobView) whyDue() string {
+	active := 0
+	for _, p := range j.pods {
+		if !p.Finished() {
+			active++
+		}
+	}
+	why := fmt.Sprintf("parallelism %d with %s", *j.spec.Parallelism, counted(active, "unfinished pod")) + j.heldPlaces()
+	if !j.Undated {
+		why += "; if no pod appears, the Job controller does not run or may not create pods"
+	}
+	return why
 }
 
 // ignored reports whether a rule ignores one of the failed pods. Kubernetes' controller keeps
@@ -319,6 +344,9 @@ func (j *jobView) due() time.Time {
 
 // leftBehind notes ended pods that the controller should have released by now.
 func (j *jobView) leftBehind() (notes []string) {
+	if j.Undated {
+		return nil
+	}
 	n, kept := 0, make(map[string]bool)
 	for _, x := range j.indexes() {
 		kept[x.Pod] = x.Start != nil // until its next pod exists

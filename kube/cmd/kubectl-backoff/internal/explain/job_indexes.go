@@ -53,6 +53,42 @@ func (j *jobView) indexes() []Index {
 	return all
 }
 
+// heldPlaces names the indexes that keep others from a place of parallelism while they wait
+// for a delay, or returns "". The Job controller gives the places to the lowest open indexes,
+// whether their delays are over or not.
+func (j *jobView) heldPlaces() string {
+	var waiting []int
+	for _, x := range j.indexes() {
+		if x.Start != nil && x.Start.From.After(j.Now) {
+			waiting = append(waiting, x.Index)
+		}
+	}
+	if len(waiting) == 0 {
+		return ""
+	}
+	served := slices.Clone(waiting)
+	for _, p := range j.pods {
+		if i := p.CompletionIndex(); i >= 0 && p.Status.Phase != batch.PodFailed {
+			served = append(served, i)
+		}
+	}
+	for _, n := range j.plan.Create {
+		served = append(served, n.Index)
+	}
+	left := j.endedIndexes().With(served...).AppendAbsent(nil, 1, int(*j.spec.Completions))
+	if len(left) == 0 {
+		return ""
+	}
+	holders := indexset.Of(waiting...).Clip(left[0])
+	switch holders.Len() {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("; index %v holds a place while it waits for its delay", holders)
+	}
+	return fmt.Sprintf("; indexes %v hold places while they wait for their delays", holders)
+}
+
 // endedIndexes returns the indexes that have succeeded or failed. Unreadable parts of
 // the status are left out.
 func (j *jobView) endedIndexes() indexset.Set {

@@ -52,7 +52,7 @@ func (j *jobView) backoffLimit() Limit {
 	l := Limit{Name: "backoffLimit", Max: int64(*j.spec.BackoffLimit), Used: failed}
 	l.Left = max(l.Max+1-failed, 0)
 	l.Text = fmt.Sprintf("%s counted, %s the Job", counted(failed, "failure"), more(l.Left, "fails", "fail"))
-	if !j.restartsInPlace() {
+	if !j.restartsInPlace() || j.hidden {
 		return l
 	}
 	restarts := j.restarts()
@@ -90,6 +90,14 @@ func more(n int64, one, many string) string {
 
 func (j *jobView) limitPerIndex() Limit {
 	l := Limit{Name: "backoffLimitPerIndex", Max: int64(*j.spec.BackoffLimitPerIndex)}
+	if !j.planned && !j.raw {
+		l.Left = l.Max + 1
+		l.Text = "the failures of each open index are not known"
+		if j.hidden {
+			l.Text = "the failures of each open index are kept by its latest pod, and the pods are " + j.Partial
+		}
+		return l
+	}
 	worst := -1
 	for _, x := range j.indexes() {
 		if int64(x.Failures) > l.Used {

@@ -68,19 +68,19 @@ func (j *jobView) summarize(x *Job) {
 	case j.foreign:
 		x.Summary = fmt.Sprintf("%s runs it, whose delays are not known", line(j.spec.ManagedBy))
 	case len(blockers) > 0:
-		x.Summary, x.Trouble = j.blockedText(blockers), overdue(blockers[0], j.Now)
+		x.Summary, x.Trouble = j.blockedText(blockers), j.overdue(blockers[0])
 		if x.Trouble && blockers[0].Spec.NodeName != "" {
 			x.Advice = j.nodeAdvice(blockers[0])
 		}
 	case x.Start != nil && len(j.plan.Create) == 0:
-		x.Summary, x.Trouble = "its next pod starts "+x.Start.soon(j.Now)+", after a delay because of a failure", true
+		x.Summary, x.Trouble = "its next pod starts "+x.Start.soon(j.Options)+", after a delay because of a failure", true
 		if len(x.Failures) > 0 {
 			x.Summary += "; the latest failed pod: " + x.Failures[0].text()
 		}
 		x.Summary += j.nearLimit(x)
 		x.Advice = j.failureAdvice(x)
 	case x.Start != nil:
-		x.Summary = counted(len(j.plan.Create), "pod") + " can start now"
+		x.Summary = j.podsDue()
 		x.Trouble = j.Now.Sub(j.object.CreationTimestamp.Time) > time.Minute
 		if e := latestEvent(j.eventsOf("Job", &j.object.ObjectMeta), "FailedCreate"); e != nil {
 			x.Summary, x.Trouble = "its pods cannot be created: "+line(e.Message), true
@@ -157,7 +157,7 @@ func (j *jobView) blockedText(blockers []*corev1.Pod) string {
 	v := &podView{Explainer: j.Explainer, p: first, silent: j.silence(first)}
 	what := strings.TrimPrefix(v.podOver(), "it ")
 	text += fmt.Sprintf("; pod %s %s", line(first.Name), what)
-	if overdue(first, j.Now) {
+	if j.overdue(first) {
 		text += "; nothing replaces the pod until its end is known"
 	}
 	return text
@@ -166,7 +166,7 @@ func (j *jobView) blockedText(blockers []*corev1.Pod) string {
 // endings names the pods for whose end a Job waits that has been decided.
 func (j *jobView) endings() string {
 	for _, p := range j.objects {
-		if !podEnded(p) && overdue(p, j.Now) {
+		if !podEnded(p) && j.overdue(p) {
 			v := &podView{Explainer: j.Explainer, p: p, silent: j.silence(p)}
 			return fmt.Sprintf("; pod %s %s", line(p.Name), strings.TrimPrefix(v.podOver(), "it "))
 		}

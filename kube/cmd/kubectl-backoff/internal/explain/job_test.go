@@ -212,17 +212,29 @@ func TestJobsWithoutTheirPods(t *testing.T) {
 		pods    []*corev1.Pod
 		trouble bool
 		says    string
+		inPlace bool
 	}{
-		{"an active one", batchv1.JobStatus{Active: 1}, nil, false, "1 active, 0 succeeded, 0 failed; " + hidden},
-		{"an active one beside one that is there", batchv1.JobStatus{Active: 1, Failed: 1}, []*corev1.Pod{jobPod("a", 1, -5, false)}, false, "some of " + hidden},
-		{"the failed ones, on whose ends the delay depends", batchv1.JobStatus{Failed: 2}, nil, true, "0 active, 0 succeeded, 2 failed; " + hidden},
-		{"the logs", batchv1.JobStatus{Failed: 2}, nil, true, logs},
-		{"how many", batchv1.JobStatus{Failed: 2}, nil, true, "2 failed pods, not in the files"},
-		{"after the end", batchv1.JobStatus{Failed: 2, Conditions: []batchv1.JobCondition{failed}}, nil, true, logs},
-		{"none", batchv1.JobStatus{}, nil, true, "1 pod can start now"},
-		{"none of those that count", batchv1.JobStatus{Failed: 1}, []*corev1.Pod{jobPod("a", 1, -5, false)}, true, "its next pod starts in 5s to 7s"},
+		{"an active one", batchv1.JobStatus{Active: 1}, nil, false, "1 active, 0 succeeded, 0 failed; " + hidden, false},
+		{"an active one beside one that is there", batchv1.JobStatus{Active: 1, Failed: 1}, []*corev1.Pod{jobPod("a", 1, -5, false)}, false, "some of " + hidden, false},
+		{"the failed ones, on whose ends the delay depends", batchv1.JobStatus{Failed: 2}, nil, true, "0 active, 0 succeeded, 2 failed; " + hidden, false},
+		{name: "the failures of indexes", status: batchv1.JobStatus{Failed: 2, FailedIndexes: new("")}, trouble: true, says: "the failures of each open index are kept by its latest pod, and the pods are not in the files"},
+		{name: "restarts in place", status: batchv1.JobStatus{Active: 1}, says: "0 failures counted", inPlace: true},
+		{"the logs", batchv1.JobStatus{Failed: 2}, nil, true, logs, false},
+		{"how many", batchv1.JobStatus{Failed: 2}, nil, true, "2 failed pods, not in the files", false},
+		{"after the end", batchv1.JobStatus{Failed: 2, Conditions: []batchv1.JobCondition{failed}}, nil, true, logs, false},
+		{"none", batchv1.JobStatus{}, nil, true, "1 pod can start now", false},
+		{"none of those that count", batchv1.JobStatus{Failed: 1}, []*corev1.Pod{jobPod("a", 1, -5, false)}, true, "its next pod starts in 5s to 7s", false},
 	} {
-		job := jobOf(func(j *batchv1.Job) { tt.status.StartTime, j.Status = j.Status.StartTime, tt.status })
+		job := jobOf(func(j *batchv1.Job) {
+			tt.status.StartTime, j.Status = j.Status.StartTime, tt.status
+			if tt.status.FailedIndexes != nil {
+				j.Spec.CompletionMode, j.Spec.Completions = new(batchv1.IndexedCompletion), new(int32(4))
+				j.Spec.BackoffLimitPerIndex = new(int32(2))
+			}
+			if tt.inPlace {
+				j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+			}
+		})
 		objects := ownedBy(job, tt.pods)
 		objects.Partial = "not in the files"
 		var text strings.Builder
@@ -231,6 +243,9 @@ func TestJobsWithoutTheirPods(t *testing.T) {
 		(&Printer{W: &text, Options: noon}).Job(&x)
 		if x.Trouble != tt.trouble || !strings.Contains(text.String(), tt.says) || strings.Contains(text.String(), "the cluster no longer has") {
 			t.Errorf("%s: trouble %v, want %v, and %q in\n%s", tt.name, x.Trouble, tt.trouble, tt.says, text.String())
+		}
+		if strings.Contains(text.String(), "no open index has failed") || strings.Contains(text.String(), "restarts in place") {
+			t.Errorf("%s: concludes from pods that are not there:\n%s", tt.name, text.String())
 		}
 		if waits := explainer.Next(); strings.Contains(text.String(), hidden) && len(waits) > 0 {
 			t.Errorf("%s: %+v", tt.name, waits)

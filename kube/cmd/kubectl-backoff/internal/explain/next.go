@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -18,8 +19,9 @@ type Waiting struct {
 	Container string    `json:"container,omitempty"` // "" if the whole object waits
 	Reason    string    `json:"reason"`              // such as CrashLoopBackOff
 	Restarts  int32     `json:"restarts,omitempty"`
-	From      time.Time `json:"from,omitzero"` // earliest start; zero if unknown
-	To        time.Time `json:"to,omitzero"`   // latest start
+	Failures  int       `json:"failures,omitempty"` // of a Job, as they count
+	From      time.Time `json:"from,omitzero"`      // earliest start; zero if unknown
+	To        time.Time `json:"to,omitzero"`        // latest start
 	Estimated bool      `json:"estimated,omitempty"`
 	Why       string    `json:"why"`
 }
@@ -32,9 +34,7 @@ func (x *Explainer) Next() []Waiting {
 		all = append(all, x.waitingOfPod(p)...)
 	}
 	for _, job := range x.Jobs {
-		if w, ok := x.waitingOfJob(job); ok {
-			all = append(all, w)
-		}
+		all = append(all, x.waitingOfJob(job)...)
 	}
 	slices.SortFunc(all, func(a, b Waiting) int {
 		if a.From.IsZero() != b.From.IsZero() {
@@ -57,7 +57,7 @@ func (x *Explainer) waitingOfPod(p *corev1.Pod) (all []Waiting) {
 	case podEnded(p):
 		return nil
 	case p.DeletionTimestamp != nil:
-		if overdue(p, x.Now) && p.Spec.NodeName != "" {
+		if x.overdue(p) && p.Spec.NodeName != "" {
 			w.Reason, w.Why = "Terminating", strings.TrimPrefix(v.over, "it is being deleted, and ")
 			return []Waiting{w}
 		}
@@ -98,35 +98,45 @@ func (x *Explainer) waitingOfPod(p *corev1.Pod) (all []Waiting) {
 	return all
 }
 
-func (x *Explainer) waitingOfJob(job *batchv1.Job) (w Waiting, ok bool) {
+func (x *Explainer) waitingOfJob(job *batchv1.Job) (all []Waiting) {
 	for _, c := range job.Status.Conditions {
 		if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {
-			return w, false
+			return nil
 		}
 	}
-	w = Waiting{Kind: "Job", Namespace: job.Namespace, Name: job.Name}
+	w := Waiting{Kind: "Job", Namespace: job.Namespace, Name: job.Name}
+	j := x.newJobView(job)
+	w.Failures = j.failed()
 	if job.Spec.Suspend != nil && *job.Spec.Suspend {
 		w.Reason, w.Why = "Suspended", "it starts when spec.suspend is false"
-		return w, true
+		return []Waiting{w}
 	}
-	j := x.newJobView(job)
 	if blockers := j.blockers(); len(blockers) > 0 {
 		w.Reason, w.Why = "PodReplacement", j.blockedText(blockers)
-		return w, true
+		return []Waiting{w}
 	}
 	if s := j.start(); s != nil {
 		w.Reason, w.Why = "Delay", s.Why
 		w.starts(s)
-		if len(j.plan.Create) > 0 {
-			w.Reason = "PodsDue"
+		if len(j.plan.Create) == 0 {
+			return []Waiting{w}
 		}
-		return w, true
+		w.Reason, w.Why = "PodsDue", j.podsDue()
+		all = append(all, w)
 	}
+	w.Reason, w.From = "", time.Time{}
 	for _, index := range j.indexes() {
-		if s := index.Start; s != nil && (w.From.IsZero() || s.From.Before(w.From)) {
-			w.Reason, w.Why = "IndexDelay", s.Why
+		if s := index.Start; s != nil && (len(all) == 0 || s.From.After(j.Now)) && (w.From.IsZero() || s.From.Before(w.From)) {
+			w.Reason, w.Why = IndexDelay, fmt.Sprintf("index %d: %s", index.Index, s.Why)
 			w.starts(s)
 		}
 	}
-	return w, w.Reason != ""
+	if w.Reason != "" {
+		all = append(all, w)
+	}
+	return all
 }
+
+// IndexDelay is the Reason of a Job one of whose indexes waits. A Job may have it beside
+// another, if the pods of other indexes can start.
+const IndexDelay = "IndexDelay"

@@ -35,6 +35,9 @@ func overdue(p *corev1.Pod, now time.Time) bool {
 	return p.DeletionTimestamp != nil && now.Sub(p.DeletionTimestamp.Time) > overdueAfter
 }
 
+// overdue is the function overdue for objects that are as old as Now says.
+func (x *Explainer) overdue(p *corev1.Pod) bool { return !x.Undated && overdue(p, x.Now) }
+
 // markedNotReady reports whether somebody other than the kubelet has made the pod's Ready
 // condition false. The controller of nodes does so when a node no longer reports. It
 // leaves the containers' own ready as it was, and the condition's reason.
@@ -98,6 +101,9 @@ func (x *Explainer) nodeSilence(n *corev1.Node) string {
 		since := c.LastTransitionTime.Time
 		if since.IsZero() {
 			return fmt.Sprintf("node %s does not report", line(n.Name))
+		}
+		if x.Undated {
+			return fmt.Sprintf("node %s did not report, since before %s", line(n.Name), clock(since, x.Now))
 		}
 		return fmt.Sprintf("node %s has not reported for more than %s, since before %s", line(n.Name), short(x.Now.Sub(since)), clock(since, x.Now))
 	}

@@ -117,7 +117,7 @@ func (v *podView) podOver() string {
 		return "it is being deleted, with grace until " + until(d.Time, v.Now)
 	case p.Spec.NodeName == "":
 		return "it is being deleted, since " + ago(d.Time, v.Now) + v.keptBy()
-	case overdue(p, v.Now):
+	case v.overdue(p):
 		late := short(v.Now.Sub(d.Time))
 		text := fmt.Sprintf("it is being deleted, and node %s has not reported its end, %s after it was due", line(p.Spec.NodeName), late)
 		if v.silent != "" {
@@ -349,7 +349,7 @@ func (v *podView) summarizeOver(x *Pod) {
 			x.Summary += "; a failed pod is not started again" + v.replacement(x)
 		}
 	default:
-		x.Trouble = overdue(p, v.Now)
+		x.Trouble = v.overdue(p)
 		if x.Trouble && p.Spec.NodeName != "" {
 			x.Advice = v.nodeAdvice(p)
 		}
@@ -365,7 +365,7 @@ func (v *podView) summarizeOver(x *Pod) {
 	if d := p.DeletionTimestamp; d != nil {
 		x.Summary = "it is being deleted, since " + ago(d.Time, v.Now) + v.keptBy() + "; " + x.Summary
 		if others := v.foreignFinalizers(); len(others) > 0 {
-			x.Trouble = x.Trouble || overdue(p, v.Now)
+			x.Trouble = x.Trouble || v.overdue(p)
 			x.Advice = "see why whoever set the finalizer " + line(strings.Join(others, ", ")) + " does not remove it; the pod has ended and goes as soon as it is removed"
 		}
 	}
@@ -423,7 +423,7 @@ func (v *podView) summarizeTrouble(x *Pod, first *Container) {
 			if len(c.Exits) == 0 {
 				verb = "is tried again"
 			}
-			text += "; it " + verb + " " + c.Start.soon(v.Now)
+			text += "; it " + verb + " " + c.Start.soon(v.Options)
 		}
 		if c.NextExit != nil {
 			text += "; " + c.NextExit.Text

@@ -211,7 +211,7 @@ func (w *Printer) start(s Start) {
 		w.field("next start", "unknown: %s", s.Why)
 		return
 	}
-	w.field("next start", "%s", w.paint(yellow, s.when(w.Options.Now)))
+	w.field("next start", "%s", w.paint(yellow, s.when(w.Options)))
 	w.field("", "from %s", s.Why)
 }
 
@@ -251,7 +251,6 @@ func (w *Printer) findings(all []Finding) {
 
 // Job prints an explanation of a Job.
 func (w *Printer) Job(x *Job) {
-	now := w.Options.Now
 	w.head("job", x.Namespace, x.Name, x.Summary, x.Trouble, x.Advice)
 	w.field("pods", "%s", x.Counts.text())
 	if x.Counts.CompletedIndexes != "" || x.Counts.FailedIndexes != "" {
@@ -288,7 +287,7 @@ func (w *Printer) Job(x *Job) {
 			}
 			for i := range p.Containers {
 				if c := &p.Containers[i]; c.Start != nil && c.Start.Known() {
-					w.printf("    next start of %s %s\n", line(c.Name), w.paint(yellow, c.Start.when(now)))
+					w.printf("    next start of %s %s\n", line(c.Name), w.paint(yellow, c.Start.when(w.Options)))
 				}
 			}
 		}
@@ -345,7 +344,7 @@ func (w *Printer) indexes(all []Index) {
 		}
 		next := "its pod " + line(x.Pod) + " is active"
 		if x.Start != nil {
-			next = "next pod " + w.paint(yellow, x.Start.when(w.Options.Now))
+			next = "next pod " + w.paint(yellow, x.Start.when(w.Options))
 		}
 		w.printf("  %d: %s%s; %s\n", x.Index, counted(x.Failures, "failure"), ignored, next)
 	}
@@ -505,7 +504,18 @@ func (w *Printer) row(x *Waiting) string {
 		cells = append(cells, line(x.Namespace))
 	}
 	return strings.Join(append(cells, strings.ToLower(x.Kind)+"/"+line(x.Name), cmp.Or(line(x.Container), "-"),
-		line(x.Reason), fmt.Sprint(x.Restarts), line(x.Why)), "\t")
+		line(x.Reason), x.counts(), line(x.Why)), "\t")
+}
+
+// counts returns the restarts of a container, or the failures of a Job.
+func (x *Waiting) counts() string {
+	switch {
+	case x.Kind != "Job":
+		return fmt.Sprint(x.Restarts)
+	case x.Failures == 0:
+		return "-"
+	}
+	return counted(x.Failures, "failure")
 }
 
 // brief formats a Start for a table. An estimate begins with a tilde.
@@ -515,6 +525,8 @@ func (s Start) brief(o Options) string {
 	switch {
 	case !s.Known():
 		return "unknown"
+	case now.After(s.To) && o.Undated:
+		text = rest(now.Sub(s.To)) + " ago"
 	case now.After(s.To):
 		text = "overdue by " + rest(now.Sub(s.To))
 	case now.Before(s.From):
@@ -537,7 +549,7 @@ func (w *Printer) Change(x Waiting, over bool) error {
 	text := "waits no longer"
 	if !over {
 		starts := Start{From: x.From, To: x.To, Estimated: x.Estimated}
-		text = fmt.Sprintf("%s, starts %s: %s", line(x.Reason), starts.when(w.Options.Now), line(x.Why))
+		text = fmt.Sprintf("%s, starts %s: %s", line(x.Reason), starts.when(w.Options), line(x.Why))
 	}
 	_, err := fmt.Fprintf(w.W, "%s %s/%s %s\n", clock(w.Options.Now, w.Options.Now), line(x.Namespace), name, text)
 	return err

@@ -86,8 +86,10 @@ func causeFirst(text string) string {
 	return strings.TrimSuffix(strings.TrimRight(cut, " \n"), ": unknown")
 }
 
-// Line is line for other packages, and Counted is counted.
+// Line is line for other packages, Short is short, and Counted is counted.
 func Line(s string) string { return line(s) }
+
+func Short(d time.Duration) string { return short(d) }
 
 func Counted(n int, noun string) string { return counted(n, noun) }
 
@@ -168,11 +170,13 @@ func until(t, now time.Time) string {
 }
 
 // when formats a Start.
-func (s Start) when(now time.Time) string {
-	text := ""
+func (s Start) when(o Options) string {
+	now, text := o.Now, ""
 	switch {
 	case !s.Known():
 		return "unknown"
+	case now.After(s.To) && o.Undated:
+		text = fmt.Sprintf("by %s (%s ago), perhaps after the files were taken", clock(s.To, now), short(now.Sub(s.To)))
 	case now.After(s.To):
 		text = fmt.Sprintf("overdue since %s (%s); its node or controller is busy or gone", clock(s.To, now), short(now.Sub(s.To)))
 	case now.Before(s.From):

@@ -35,6 +35,7 @@ type Owner struct {
 	Events                []*corev1.Event
 	Findings              []Finding
 	Suspended             bool // a CronJob that starts no Jobs
+	Manifest              bool // no cluster has seen it
 }
 
 // Workload explains an object by its pods and Jobs.
@@ -94,7 +95,9 @@ func (x *Explainer) Workload(o Owner, pods []Pod, jobs []Job) Workload {
 			w.remedy = remedy
 		}
 	}
-	if o.Suspended {
+	if o.Manifest {
+		w.remedy = judgeManifests
+	} else if o.Suspended {
 		w.remedy = "to start Jobs again, set spec.suspend to false"
 	}
 	w.state, w.Advice = w.Summary, w.remedy
