@@ -339,12 +339,14 @@ lint
   {"action": "Count", "onExitCodes": {"operator": "NotIn", "values": [0]}},
   {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}}}
 ----
+spec.podFailurePolicy.rules[1].onPodConditions: warning: a drained node or a preemption ends containers with exit code 137 or 143, on which rule 0 decides first, so such a pod is not ignored; move this rule before rule 0 (drain)
 
 lint
 {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
   {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
   {"action": "Count", "onExitCodes": {"operator": "NotIn", "values": [0]}}]}}}
 ----
+nothing
 
 lint
 {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}, {"name": "b"}]}}, "podFailurePolicy": {"rules": [
@@ -352,3 +354,4 @@ lint
   {"action": "Count", "onExitCodes": {"containerName": "a", "operator": "NotIn", "values": [0]}},
   {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}}}
 ----
+nothing
