@@ -160,7 +160,7 @@ func (a *aftermath) isKeptRunning() bool { return a.job == nil && a.kind != "Pod
 // replaces once it has ended.
 func (a *aftermath) ofEnd(c *corev1.Container, isInit bool, code int32, why string) string {
 	if !isInit && len(a.pod.Containers) > 1 {
-		return "it stays ended, and the pod is not Ready until its other containers have ended, too" + why + "; then " + a.replacement(code)
+		return "it stays ended, and the pod is not Ready from then on, and ends once its other containers have" + why + "; then " + a.replacement(code)
 	}
 	end := "fails"
 	if code == 0 {

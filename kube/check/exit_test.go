@@ -111,7 +111,7 @@ func TestContainersThatEndInPodsKeptRunning(t *testing.T) {
 		everyCode        = ", restartPolicy: Never, restartPolicyRules: [{action: Restart, exitCodes: {operator: NotIn, values: [7]}}, {action: RestartAllContainers, exitCodes: {operator: In, values: [7]}}]"
 		again            = "another pod starts at once, without a delay however often this happens"
 		runsOn           = "it stays ended, and the pod runs on without it and is not Ready again"
-		untilAll         = "it stays ended, and the pod is not Ready until its other containers have ended, too"
+		untilAll         = "it stays ended, and the pod is not Ready from then on, and ends once its other containers have"
 		restarts         = "it restarts in its pod after 10s, then 20s and so on, up to 5m"
 	)
 	for _, tt := range []struct {
