@@ -62,7 +62,7 @@ func (o *Object) AfterDrain(opts Options) string {
 	case a.kind == "DaemonSet":
 		return "kubectl drain passes over pods of a DaemonSet, if it is told to with --ignore-daemonsets"
 	case a.job == nil:
-		return "the pod is deleted, and another one starts at once on another node"
+		return "the pod is deleted, and another one starts on another node"
 	}
 	drained := &batch.Pod{Status: batch.PodStatus{
 		Phase:      batch.PodFailed,

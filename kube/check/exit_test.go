@@ -166,7 +166,7 @@ func TestAfterDrain(t *testing.T) {
 		{"ignored", with(job, "SPEC", ignored), fails + "another pod starts after 10s, then 20s and so on, up to 10m, and the failure counts towards no limit (podFailurePolicy.rules[0])"},
 		{"an exit code that fails the Job", with(job, "SPEC", strings.Replace(ignored, "DisruptionTarget", "DisruptionTraget", 1)), fails + "the Job fails at once (podFailurePolicy.rules[1])"},
 		{"a pod of its own", with(pod, "", ""), "the pod is deleted, if kubectl drain is told to with --force, and nothing starts another one"},
-		{"a Deployment", with(deployment, "", ""), "the pod is deleted, and another one starts at once on another node"},
+		{"a Deployment", with(deployment, "", ""), "the pod is deleted, and another one starts on another node"},
 		{"a DaemonSet", workload("DaemonSet", ""), "kubectl drain passes over pods of a DaemonSet, if it is told to with --ignore-daemonsets"},
 		{"another kind", "apiVersion: v1\nkind: Service\n", ""},
 	} {
@@ -180,6 +180,7 @@ func TestAfterDrain(t *testing.T) {
 func TestVersionsActWithoutWhatTheyDrop(t *testing.T) {
 	rules := with(pod, "CONTAINER", "restartPolicy: Never\nrestartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [42]}}]")
 	perIndex := with(job, "SPEC", "completionMode: Indexed\ncompletions: 3\nbackoffLimitPerIndex: 2\npodFailurePolicy: {rules: [{action: FailJob, onExitCodes: {operator: In, values: [42]}}]}")
+	sidecar := with(pod, "POD", "restartPolicy: Never\ninitContainers: [{name: s, image: x, restartPolicy: Always}]")
 	const counted = "it stays ended, and the pod fails (restartPolicy Never); another pod starts after 10s, then 20s and so on, up to 5m20s, and the Job fails with failure 7 (backoffLimit)"
 	for _, tt := range []struct {
 		text, version string
@@ -188,6 +189,8 @@ func TestVersionsActWithoutWhatTheyDrop(t *testing.T) {
 	}{
 		{rules, "1.35", 42, "it restarts in its pod after 10s, then 20s and so on, up to 5m (restartPolicyRules[0])"},
 		{rules, "1.34", 42, "it restarts in its pod after 10s, then 20s and so on, up to 5m (restartPolicy Always)"},
+		{sidecar, "1.29", 0, "it restarts in its pod after 10s, then 20s and so on, up to 5m (restartPolicy Always)"},
+		{sidecar, "1.28", 0, "it is done, and the pod goes on"},
 		{perIndex, "1.29", 1, "it stays ended, and the pod fails (restartPolicy Never); another pod starts after 10s, then 20s, and the index fails with failure 3 (backoffLimitPerIndex)"},
 		{perIndex, "1.28", 1, counted},
 		{perIndex, "1.26", 42, "it stays ended, and the pod fails (restartPolicy Never); the Job fails at once (podFailurePolicy.rules[0])"},
