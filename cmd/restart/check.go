@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"io"
-	"math"
+	"maps"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	_ "time/tzdata" // the time zones of CronJobs, wherever the program runs
 
@@ -23,6 +26,7 @@ type checkFlags struct {
 	strict bool
 	exits  string
 	codes  indexset.Set // of exits
+	drain  bool         // exits has the word drain
 }
 
 func checkCommand() *cobra.Command {
@@ -44,7 +48,8 @@ decide about restarts. Other kinds are counted at the end.
 
 For each Job in a file that you name, the worst case follows: how many pods its
 failures can cost, and how long it waits between them. --exit 42 says what
-happens after each container exits with code 42. To see it happen, run the Job:
+happens after each container exits with code 42, and --exit drain what happens on
+a drained node. To see it happen, run the Job:
   restart job --command main='sh -c "exit 42"' --backoff 1s --explain job.yaml`,
 		SuggestFor: []string{"lint", "validate", "judge", "explain"},
 		Annotations: map[string]string{exitCodes: `  0  nothing is wrong
@@ -58,14 +63,11 @@ happens after each container exits with code 42. To see it happen, run the Job:
 		RunE: func(c *cobra.Command, files []string) error { return runCheck(c, flags, files) },
 	}
 	c.Flags().StringVarP(&flags.format, "output", "o", "text", "`format`: text, json, or github for annotations in GitHub Actions")
-	c.Flags().StringVar(&flags.exits, "exit", "", "say what happens after a container exits with these `codes`, such as 1,42; for files that you name, in objects without errors")
+	c.Flags().StringVar(&flags.exits, "exit", "", "say what happens after a container exits with these `codes`, such as 1,42, and, with the word drain, on a drained node; for files that you name, in objects without errors")
 	c.Flags().BoolVar(&flags.strict, "strict", false, "exit with 1 on warnings, too")
 	c.Flags().StringVar(&flags.Kubernetes, "kubernetes", "", "`version` of the cluster, from 1.25 to 1.38: say what it drops or refuses (default "+check.Newest+")")
 	return c
 }
-
-// mostExits bounds the output of --exit.
-const mostExits = 256
 
 func runCheck(c *cobra.Command, flags checkFlags, files []string) error {
 	if len(files) == 0 {
@@ -74,12 +76,8 @@ func runCheck(c *cobra.Command, flags checkFlags, files []string) error {
 	if err := flags.Validate(); err != nil {
 		return usageError("--kubernetes %w", err)
 	}
-	var err error
-	if flags.codes, err = parseCodes("exit", flags.exits, math.MaxInt32); err != nil {
+	if err := flags.parseExits(); err != nil {
 		return err
-	}
-	if flags.codes.Len() > mostExits {
-		return usageError("--exit %s: must be at most %d exit codes", quoted(flags.exits), mostExits)
 	}
 	print, err := printerOf(flags.format, c.OutOrStdout())
 	if err != nil {
@@ -102,14 +100,32 @@ func runCheck(c *cobra.Command, flags checkFlags, files []string) error {
 	return nil
 }
 
+// parseExits reads --exit.
+func (f *checkFlags) parseExits() (err error) {
+	const drain, highest = "drain", 255
+	var codes []string
+	for one := range strings.SplitSeq(f.exits, ",") {
+		if strings.TrimSpace(one) == drain {
+			f.drain = true
+			continue
+		}
+		codes = append(codes, one)
+	}
+	if f.codes, err = parseCodes("exit", strings.Join(codes, ","), highest); err != nil {
+		return usageError("--exit %s: must be exit codes from 0 to %d, such as 1,42, or the word %s", quoted(f.exits), highest, drain)
+	}
+	return nil
+}
+
 // fileReport has the findings about a file.
 type fileReport struct {
 	Name     string          `json:"file"`
 	Findings []check.Finding `json:"findings,omitempty"` // about the file itself
 	Objects  []objectReport  `json:"objects,omitempty"`  // judged, or of a kind that should be
 
-	named                                   bool
-	others, noObjects, templated, encrypted int
+	named                           bool
+	others                          []string // kinds of objects that are not judged
+	noObjects, templated, encrypted int
 }
 
 // objectReport has the findings about an object.
@@ -122,15 +138,17 @@ type objectReport struct {
 	Findings   []check.Finding    `json:"findings"`
 	WorstCase  *worstCaseReport   `json:"worstCase,omitempty"`
 	AfterExit  []check.ExitEffect `json:"afterExit,omitempty"` // by code, then by container
+	AfterDrain string             `json:"afterDrain,omitempty"`
 
-	title string
+	title   string
+	noExits bool // effects of exits are asked for, but errors hide them
 }
 
 // worstCaseReport is a worst case for programs. Numbers without a bound are absent.
 type worstCaseReport struct {
 	Text               string `json:"text"`
 	Pods               *int   `json:"pods,omitempty"`
-	WaitSeconds        *int64 `json:"waitSeconds,omitempty"`
+	WaitSeconds        *int64 `json:"waitSeconds,omitempty"` // by the clock
 	IgnoresDisruptions bool   `json:"ignoresDisruptions"`
 }
 
@@ -172,7 +190,7 @@ func checkAll(files []string, stdin io.Reader, flags checkFlags) func(yield func
 			}
 			for _, name := range files {
 				if name == "-" {
-					if !give(func() *check.File { return check.Read("standard input", stdin) }, true) {
+					if !give(func() *check.File { return readInput(stdin) }, true) {
 						return
 					}
 					continue
@@ -192,6 +210,30 @@ func checkAll(files []string, stdin io.Reader, flags checkFlags) func(yield func
 	}
 }
 
+// readInput reads standard input. Without any text it is an error, since the program
+// before a pipe has surely failed.
+func readInput(stdin io.Reader) *check.File {
+	const name = "standard input"
+	text := &textReader{Reader: stdin}
+	file := check.Read(name, text)
+	if !text.hasText && len(file.Findings) == 0 {
+		file.Findings = []check.Finding{{Severity: check.Error, Kind: check.KindUnreadable, Text: "empty: the program that should have written it may have failed"}}
+	}
+	return file
+}
+
+// textReader notices whether there is more to read than spaces and line ends.
+type textReader struct {
+	io.Reader
+	hasText bool
+}
+
+func (r *textReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.hasText = r.hasText || len(bytes.TrimSpace(p[:n])) > 0
+	return n, err
+}
+
 func reportOf(file *check.File, flags checkFlags) *fileReport {
 	report := &fileReport{
 		Name: file.Name, Findings: file.Findings,
@@ -200,7 +242,7 @@ func reportOf(file *check.File, flags checkFlags) *fileReport {
 	for _, object := range file.Objects {
 		judgement := object.Judge(flags.Options)
 		if !object.IsJudged() && len(judgement.Findings) == 0 {
-			report.others++
+			report.others = append(report.others, object.Kind)
 			continue
 		}
 		one := objectReport{
@@ -215,13 +257,18 @@ func reportOf(file *check.File, flags checkFlags) *fileReport {
 			if !w.Unbounded {
 				one.WorstCase.Pods = &w.Runs
 			}
-			if seconds := int64(w.Wait.Seconds()); !w.WaitsForever() {
+			if seconds := int64(w.Clock.Seconds()); !w.WaitsForever() {
 				one.WorstCase.WaitSeconds = &seconds
 			}
 		}
-		if judgement.Worst() != check.Error {
+		if judgement.Worst() == check.Error {
+			one.noExits = flags.exits != "" && object.IsJudged()
+		} else {
 			for code := range flags.codes.All() {
-				one.AfterExit = append(one.AfterExit, object.AfterExit(int32(code))...)
+				one.AfterExit = append(one.AfterExit, object.AfterExit(int32(code), flags.Options)...)
+			}
+			if flags.drain {
+				one.AfterDrain = object.AfterDrain(flags.Options)
 			}
 		}
 		report.Objects = append(report.Objects, one)
@@ -242,12 +289,17 @@ type checkTotal struct {
 	Encrypted int `json:"encrypted"`
 
 	NotJudged string `json:"notJudged"`
+
+	kinds map[string]int // objects of other kinds, of a few hundred kinds at most
 }
 
 func (t *checkTotal) add(report *fileReport) {
 	t.Files++
 	t.Objects += len(report.Objects)
-	t.Others += report.others
+	t.Others += len(report.others)
+	for _, kind := range report.others {
+		t.addKind(kind)
+	}
 	t.NoObjects += report.noObjects
 	t.Templated += report.templated
 	t.Encrypted += report.encrypted
@@ -255,6 +307,32 @@ func (t *checkTotal) add(report *fileReport) {
 	for i := range report.Objects {
 		t.count(report.Objects[i].Findings)
 	}
+}
+
+func (t *checkTotal) addKind(kind string) {
+	const most = 500
+	if t.kinds == nil {
+		t.kinds = make(map[string]int)
+	}
+	if _, known := t.kinds[kind]; known || len(t.kinds) < most {
+		t.kinds[kind]++
+	}
+}
+
+// otherKinds names the most frequent ones of the other kinds.
+func (t *checkTotal) otherKinds() string {
+	kinds := slices.SortedFunc(maps.Keys(t.kinds), func(a, b string) int {
+		return cmp.Or(cmp.Compare(t.kinds[b], t.kinds[a]), cmp.Compare(a, b))
+	})
+	const most, longest = 3, 40
+	var names []string
+	for _, kind := range kinds[:min(len(kinds), most)] {
+		names = append(names, human.Excerpt(kind, longest))
+	}
+	if n := len(kinds); n > most {
+		names = append(names, fmt.Sprintf("and %d more", n-most))
+	}
+	return strings.Join(names, ", ")
 }
 
 func (t *checkTotal) count(findings []check.Finding) {
@@ -294,7 +372,7 @@ func (t checkTotal) String() string {
 	}
 	var passed []string
 	if t.Others > 0 {
-		passed = append(passed, human.Count(t.Others, "object")+" of other kinds")
+		passed = append(passed, fmt.Sprintf("%s of other kinds (%s)", human.Count(t.Others, "object"), t.otherKinds()))
 	}
 	if t.NoObjects > 0 {
 		passed = append(passed, human.Count(t.NoObjects, "document")+" without an object")

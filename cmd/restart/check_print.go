@@ -32,7 +32,7 @@ func (p *textPrinter) file(report *fileReport) {
 	for i := range report.Objects {
 		object := &report.Objects[i]
 		worst := object.WorstCase != nil && (report.named || len(object.Findings) > 0)
-		exits := report.named && len(object.AfterExit) > 0
+		exits := report.named && (len(object.AfterExit) > 0 || object.AfterDrain != "")
 		if len(object.Findings) == 0 && !worst && !exits {
 			continue
 		}
@@ -42,14 +42,20 @@ func (p *textPrinter) file(report *fileReport) {
 			p.line("worst case", "", human.Escape(object.WorstCase.Text))
 		}
 		if exits {
-			p.exits(object.AfterExit)
+			p.exits(object)
+		}
+		if object.noExits && report.named {
+			p.line("after exits", "", "not told, since the object has errors")
 		}
 	}
 }
 
-func (p *textPrinter) exits(effects []check.ExitEffect) {
-	for _, e := range effects {
+func (p *textPrinter) exits(object *objectReport) {
+	for _, e := range object.AfterExit {
 		p.line(fmt.Sprintf("exit code %d of %s", e.Code, human.Escape(e.Container)), "", human.Escape(e.Text))
+	}
+	if object.AfterDrain != "" {
+		p.line("on a drained node", "", human.Escape(object.AfterDrain))
 	}
 }
 

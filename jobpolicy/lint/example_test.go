@@ -45,5 +45,5 @@ func ExampleCheckFor() {
 		fmt.Println(f)
 	}
 	// Output:
-	// spec.backoffLimitPerIndex: warning: Kubernetes 1.28 drops it unless the feature gate JobBackoffLimitPerIndex, off by default, is on: the failures of all indexes count together, towards backoffLimit (KEP-3850, pkg/features/kube_features.go) (version)
+	// spec.backoffLimitPerIndex: warning: Kubernetes 1.28 drops it unless the feature gate JobBackoffLimitPerIndex, off by default, is on: the failures of all indexes count together, towards backoffLimit (version)
 }

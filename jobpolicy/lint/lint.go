@@ -65,6 +65,7 @@ type Severity string
 
 // The severities.
 const (
+	SeverityError   Severity = "error"   // the version that CheckFor is asked about refuses the Job
 	SeverityWarning Severity = "warning" // the Job can end or go on against the specification
 	SeverityNotice  Severity = "notice"  // worth knowing; the Job runs as specified
 )
@@ -79,7 +80,7 @@ const (
 	KindDuplicate        Kind = "duplicate"         // a pattern listed twice
 	KindImpossibleCode   Kind = "impossible-code"   // exit codes that only Windows has
 	KindUnknownCondition Kind = "unknown-condition" // a condition that Kubernetes never sets
-	KindDrain            Kind = "drain"             // a drained node fails the Job
+	KindDrain            Kind = "drain"             // a drained node fails the Job, or counts although a rule ignores it
 	KindEndless          Kind = "endless"           // ignored failures of the Job's own programs that nothing ends; does not cover programs that hang
 	KindSuccessNever     Kind = "success-never"     // a success rule that cannot be met
 	KindSuccessAlways    Kind = "success-always"    // a success rule met by any success

@@ -29,6 +29,7 @@ func (c *checker) policy() {
 			c.unknownConditions(i)
 		}
 		c.drain(i)
+		c.drainedBefore(i)
 		c.endless(i)
 	}
 }
@@ -348,8 +349,7 @@ func (c *checker) unknownConditions(i int) {
 	reported := make(map[batch.PodConditionType]bool)
 	for k, o := range rule.OnPodConditions {
 		name := string(o.Type)
-		isGate := slices.ContainsFunc(c.spec.Template.Spec.ReadinessGates, func(g batch.PodReadinessGate) bool { return g.ConditionType == o.Type })
-		if reported[o.Type] || isGate || strings.Contains(name, "/") || slices.Contains(podConditions, name) {
+		if reported[o.Type] || !c.isUnknown(o.Type) {
 			continue
 		}
 		reported[o.Type] = true
@@ -362,6 +362,64 @@ func (c *checker) unknownConditions(i int) {
 		}
 		c.add(KindUnknownCondition, SeverityWarning, i, rulePath(i, fmt.Sprintf("onPodConditions[%d].type", k)), fmt.Sprintf(
 			"no part of Kubernetes sets the condition %s; %s", quote.Plain(name), advice))
+	}
+}
+
+// isUnknown reports whether nobody sets a condition: no part of Kubernetes, no readiness
+// gate of the pod, and no other controller, by its name.
+func (c *checker) isUnknown(condition batch.PodConditionType) bool {
+	isGate := slices.ContainsFunc(c.spec.Template.Spec.ReadinessGates, func(g batch.PodReadinessGate) bool { return g.ConditionType == condition })
+	return !isGate && !strings.Contains(string(condition), "/") && !slices.Contains(podConditions, string(condition))
+}
+
+// effective returns rule i without the exit codes and conditions that have no effect,
+// because earlier rules decide on them or because no pod has them. decides is false if
+// nothing is left.
+func (c *checker) effective(i int) (rule batch.PodFailurePolicyRule, decides bool) {
+	rule = c.spec.PodFailurePolicy.Rules[i]
+	if why, _ := c.unreachable(i); why != "" {
+		return rule, false
+	}
+	scratch := checker{spec: c.spec}
+	if rule.OnExitCodes != nil {
+		return rule, scratch.impossibleCodes(i)
+	}
+	decided := c.decidedBefore(i)
+	var left []batch.OnPodCondition
+	for k, o := range rule.OnPodConditions {
+		isDecided := slices.ContainsFunc(decided, func(d decision) bool { return d.position == k })
+		if !isDecided && !c.isUnknown(o.Type) {
+			left = append(left, o)
+		}
+	}
+	rule.OnPodConditions = left
+	return rule, len(left) > 0
+}
+
+// killedBefore returns the first rule before rule i that does not ignore its pods and
+// matches every container which a disruption ends, with exit code 137 or 143, or -1.
+func (c *checker) killedBefore(i int) int {
+	pod := &c.spec.Template.Spec
+	return slices.IndexFunc(rulesOf(&c.spec)[:i], func(r batch.PodFailurePolicyRule) bool {
+		on := r.OnExitCodes
+		if on == nil || !r.Action.Known() || r.Action == batch.ActionIgnore || systemOf(pod) == "windows" {
+			return false
+		}
+		isAll := on.ContainerName == nil || len(pod.Containers) == 1 && len(pod.InitContainers) == 0 && pod.Containers[0].Name == *on.ContainerName
+		return isAll && meets(on, 137) && meets(on, 143)
+	})
+}
+
+// drainedBefore reports rule i if it ignores disruptions and an earlier rule counts most
+// of them. One that fails the Job for them is reported itself.
+func (c *checker) drainedBefore(i int) {
+	rules := rulesOf(&c.spec)
+	if rules[i].Action != batch.ActionIgnore || !matchesDisruption(&rules[i]) {
+		return
+	}
+	if j := c.killedBefore(i); j >= 0 && rules[j].Action != batch.ActionFailJob {
+		c.add(KindDrain, SeverityWarning, i, rulePath(i, "onPodConditions"), fmt.Sprintf(
+			"a drained node or a preemption ends containers with exit code 137 or 143, on which rule %d decides first, so such a pod is not ignored; move this rule before rule %d", j, j))
 	}
 }
 

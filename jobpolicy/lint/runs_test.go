@@ -34,7 +34,7 @@ func mostOf(t interface{ Fatal(...any) }, engine jobpolicy.Engine, spec batch.Jo
 			x.ends = append(x.ends, string(rule.Action))
 		}
 	}
-	most = x.explore(runOfJob{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), ignored: ignored, pods: map[string]*batch.Pod{}})
+	most = x.explore(runOfJob{now: started, ignored: ignored, pods: map[string]*batch.Pod{}})
 	return most, len(x.seen)
 }
 
@@ -43,9 +43,13 @@ func mostOf(t interface{ Fatal(...any) }, engine jobpolicy.Engine, spec batch.Jo
 func policyFor(actions ...batch.Action) *batch.PodFailurePolicy {
 	p := &batch.PodFailurePolicy{}
 	for _, a := range actions {
-		p.Rules = append(p.Rules, batch.PodFailurePolicyRule{Action: a, OnPodConditions: []batch.OnPodCondition{{Type: batch.PodConditionType(a)}}})
+		p.Rules = append(p.Rules, batch.PodFailurePolicyRule{Action: a, OnPodConditions: []batch.OnPodCondition{{Type: conditionFor(string(a))}}})
 	}
 	return p
+}
+
+func conditionFor(action string) batch.PodConditionType {
+	return batch.PodConditionType("example.com/" + action)
 }
 
 type explorer struct {
@@ -66,6 +70,9 @@ type runOfJob struct {
 	ever    int // pods, for their UIDs
 	ignored int // failures that may still be ignored
 }
+
+// started is when the runs of Jobs begin.
+var started = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // explore returns the maximum over the rest of the runs from here.
 func (x *explorer) explore(r runOfJob) (most comesTo) {
@@ -139,7 +146,7 @@ func ended(pod *batch.Pod, end string, now time.Time) *batch.Pod {
 		p.Status.Phase, code = batch.PodSucceeded, 0
 	default:
 		p.Status.Phase = batch.PodFailed
-		p.Status.Conditions = []batch.PodCondition{{Type: batch.PodConditionType(end), Status: batch.ConditionTrue}}
+		p.Status.Conditions = []batch.PodCondition{{Type: conditionFor(end), Status: batch.ConditionTrue}}
 		if end == string(batch.ActionIgnore) { // whatever the rule ignores
 			p.Status.Conditions = append(p.Status.Conditions, batch.PodCondition{Type: batch.DisruptionTarget, Status: batch.ConditionTrue})
 		}
@@ -206,7 +213,11 @@ func (x *explorer) state(r *runOfJob) string {
 	if r.status.FailedIndexes != nil {
 		failed = *r.status.FailedIndexes
 	}
-	return fmt.Sprint(r.status.CompletedIndexes, " ", failed, r.status.Succeeded, r.status.Failed, len(r.status.Conditions), r.ignored,
+	elapsed := time.Duration(0)
+	if x.spec.ActiveDeadlineSeconds != nil {
+		elapsed = r.now.Sub(started)
+	}
+	return fmt.Sprint(elapsed, r.status.CompletedIndexes, " ", failed, r.status.Succeeded, r.status.Failed, len(r.status.Conditions), r.ignored,
 		r.memory.Failures, r.now.Sub(r.memory.LastFailure), r.memory.Ignored, r.now.Sub(r.memory.LastIgnored), strings.Join(pods, ";"))
 }
 
@@ -234,6 +245,9 @@ func genSmallJob(t *rapid.T) (jobpolicy.Engine, batch.JobSpec) {
 	if (s.CompletionMode == "" || s.BackoffLimitPerIndex == nil) && s.BackoffLimit == nil {
 		s.BackoffLimit = pointerTo[int32](3) // for lack of time, not 6
 	}
+	if seconds := rapid.SampledFrom([]int64{0, 0, 0, 5, 11, 31, 71, 100, 605, 4300}).Draw(t, "activeDeadlineSeconds"); seconds > 0 {
+		s.ActiveDeadlineSeconds = &seconds
+	}
 	actions := rapid.SliceOfNDistinct(rapid.SampledFrom([]batch.Action{batch.ActionFailIndex, batch.ActionIgnore,
 		batch.ActionFailJob, batch.ActionCount}), 0, 1, rapid.ID[batch.Action]).Draw(t, "actions")
 	if len(actions) > 0 {
@@ -249,7 +263,7 @@ func genSmallJob(t *rapid.T) (jobpolicy.Engine, batch.JobSpec) {
 
 // No run of a small Job exceeds WorstCase, and the longest reach Runs and Wait.
 func TestLongestRunReachesWorstCase(t *testing.T) {
-	jobs, states, failed := 0, 0, 0
+	jobs, states, failed, cut := 0, 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		for range 2 {
 			engine, spec := genSmallJob(t)
@@ -261,11 +275,17 @@ func TestLongestRunReachesWorstCase(t *testing.T) {
 			if jobs, states = jobs+1, states+n; spec.BackoffLimitPerIndex != nil {
 				failed++
 			}
+			unlimited := spec
+			unlimited.ActiveDeadlineSeconds = nil
+			if longer, err := lint.WorstCase(engine, &unlimited); err != nil || longer.Runs > bound.Runs {
+				cut++
+			}
 			checkReached(t, engine, spec, bound, most)
 		}
 	})
-	if t.Logf("%d Jobs, %d of them with a limit per index, %d states", jobs, failed, states); failed == 0 && rapidseed.Fixed() {
-		t.Error("no Job had a limit per index")
+	t.Logf("%d Jobs, %d of them with a limit per index and %d with fewer pods because of a deadline, %d states", jobs, failed, cut, states)
+	if (failed == 0 || cut == 0) && rapidseed.Fixed() {
+		t.Error("no Job had a limit per index, or none had fewer pods because of a deadline")
 	}
 }
 
@@ -276,8 +296,13 @@ func checkReached(t *rapid.T, engine jobpolicy.Engine, spec batch.JobSpec, bound
 			want.Wait = most.Wait
 		}
 	}
-	if engine.StartReadyIndexes && most.Wait <= want.Wait {
+	hasDeadline := spec.ActiveDeadlineSeconds != nil
+	if (engine.StartReadyIndexes || hasDeadline) && most.Wait <= want.Wait {
 		want.Wait = most.Wait
+	}
+	isOneStreak := spec.BackoffLimitPerIndex == nil && (spec.Completions == nil || *spec.Completions <= 1) && engine.BaseDelay == 0
+	if hasDeadline && !isOneStreak && most.Runs <= want.Runs {
+		want.Runs = most.Runs
 	}
 	if most != want || most.IndexBytes > bound.IndexBytes {
 		t.Fatalf("%s, %+v: the runs come to %+v, the worst case is %+v", jsonText(spec), engine, most, bound)

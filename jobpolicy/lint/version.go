@@ -18,7 +18,6 @@ type feature struct {
 	on      int    // first minor version with the gate on by default; 0 if none up to newest
 	refused span   // minor versions that refuse a Job with it while the gate is off or missing
 	effect  string // effect of dropping it
-	source  string
 	used    finder
 	ignored bool // accepted by the API but without effect
 	value   bool // it is a value of an older field
@@ -36,76 +35,69 @@ func (s span) has(minor int) bool { return s.first <= minor && minor <= s.last }
 // The versions supported by CheckFor, as 1.minor.
 const oldest, newest = 25, 38
 
-// The sources of the gates' versions and of the rules, in Kubernetes.
-const (
-	kubeFeatures        = "pkg/features/kube_features.go"
-	containerValidation = "pkg/apis/core/validation/validation.go"
-	jobValidation       = "pkg/apis/batch/validation/validation.go"
-)
-
 // restartedAsThePod is the effect of dropping a container's own restart rules.
 const restartedAsThePod = "the container is restarted as the pod's restartPolicy says"
 
 // features are the parts that a target version may lack. The gates' versions come from
-// the KEPs and from the file in source, read at v1.38.0-beta.0. Gates that are gone were
+// the KEP and the file named beside each, read at v1.38.0-beta.0. Gates that are gone were
 // read at the last version that had them: v1.36.3, and v1.37.2 for JobManagedBy, which is
 // always on in 1.38.
 var features = []feature{
-	{gate: "JobPodFailurePolicy", since: 25, on: 26, source: "KEP-3329",
+	{gate: "JobPodFailurePolicy", since: 25, on: 26, // KEP-3329
 		effect: "every failed pod counts towards backoffLimit",
 		used:   when("spec.podFailurePolicy", func(s *batch.JobSpec) bool { return s.PodFailurePolicy != nil })},
-	{gate: "PodDisruptionConditions", since: 25, on: 26, source: "KEP-3329", ignored: true,
+	{gate: "PodDisruptionConditions", since: 25, on: 26, ignored: true, // KEP-3329
 		effect: "no pod has the condition DisruptionTarget, and the rule matches none",
 		used:   inRules("onPodConditions", hasDisruption)},
-	{gate: "JobBackoffLimitPerIndex", since: 28, on: 29, source: "KEP-3850, " + kubeFeatures,
+	{gate: "JobBackoffLimitPerIndex", since: 28, on: 29, // KEP-3850, pkg/features/kube_features.go
 		effect: "the failures of all indexes count together, towards backoffLimit",
 		used:   when("spec.backoffLimitPerIndex", func(s *batch.JobSpec) bool { return s.BackoffLimitPerIndex != nil })},
-	{gate: "JobBackoffLimitPerIndex", since: 28, on: 29, source: "KEP-3850, " + kubeFeatures,
+	{gate: "JobBackoffLimitPerIndex", since: 28, on: 29, // KEP-3850, pkg/features/kube_features.go
 		effect: "the number of failed indexes is not limited",
 		used:   when("spec.maxFailedIndexes", func(s *batch.JobSpec) bool { return s.MaxFailedIndexes != nil })},
-	{gate: "JobBackoffLimitPerIndex", since: 28, on: 29, refused: span{26, 27}, value: true, source: "KEP-3850, pkg/registry/batch/job/strategy.go",
+	{gate: "JobBackoffLimitPerIndex", since: 28, on: 29, refused: span{26, 27}, value: true, // KEP-3850, pkg/registry/batch/job/strategy.go
 		effect: "the rule is left out of the policy",
 		used: inRules("action", func(r *batch.PodFailurePolicyRule) bool {
 			return r.Action == batch.ActionFailIndex
 		})},
-	{gate: "JobPodReplacementPolicy", since: 28, on: 29, source: "KEP-3939, " + kubeFeatures,
+	{gate: "JobPodReplacementPolicy", since: 28, on: 29, // KEP-3939, pkg/features/kube_features.go
 		effect: "a pod is replaced as soon as it is being deleted, unless there is a podFailurePolicy",
 		used: when("spec.podReplacementPolicy", func(s *batch.JobSpec) bool {
 			return s.PodReplacementPolicy == batch.PodReplacementFailed && s.PodFailurePolicy == nil
 		})},
-	{gate: "JobSuccessPolicy", since: 30, on: 31, source: "KEP-3998, " + kubeFeatures,
+	{gate: "JobSuccessPolicy", since: 30, on: 31, // KEP-3998, pkg/features/kube_features.go
 		effect: "the Job succeeds only when all of its indexes have",
 		used:   when("spec.successPolicy", func(s *batch.JobSpec) bool { return s.SuccessPolicy != nil })},
-	{gate: "JobManagedBy", since: 30, on: 32, source: "KEP-4368, " + kubeFeatures,
+	{gate: "JobManagedBy", since: 30, on: 32, // KEP-4368, pkg/features/kube_features.go
 		effect: "the Job controller runs the Job, too",
 		used:   when("spec.managedBy", func(s *batch.JobSpec) bool { return s.ManagedBy != "" })},
-	{gate: "SidecarContainers", since: 28, on: 29, source: "KEP-753, " + kubeFeatures,
+	{gate: "SidecarContainers", since: 28, on: 29, // KEP-753, pkg/features/kube_features.go
 		effect: "the init container must end before the next one starts, so a sidecar blocks its pod",
 		used:   inContainers("restartPolicy", initContainers, func(c *batch.Container) bool { return c.RestartPolicy == batch.RestartPolicyAlways })},
-	{gate: "ContainerRestartRules", since: 34, on: 35, refused: span{29, 33}, value: true, source: "KEP-5307, " + containerValidation,
+	{gate: "ContainerRestartRules", since: 34, on: 35, refused: span{29, 33}, value: true, // KEP-5307, pkg/apis/core/validation/validation.go
 		effect: restartedAsThePod,
 		used: inContainers("restartPolicy", initContainers, func(c *batch.Container) bool {
 			return c.RestartPolicy != "" && c.RestartPolicy != batch.RestartPolicyAlways
 		})},
-	{gate: "ContainerRestartRules", since: 34, on: 35, refused: span{28, 33}, source: "KEP-5307, " + containerValidation,
+	{gate: "ContainerRestartRules", since: 34, on: 35, refused: span{28, 33}, // KEP-5307, pkg/apis/core/validation/validation.go
 		effect: restartedAsThePod,
 		used:   inContainers("restartPolicy", mainContainers, func(c *batch.Container) bool { return c.RestartPolicy != "" })},
-	{gate: "ContainerRestartRules", since: 34, on: 35, source: "KEP-5307, " + kubeFeatures,
+	{gate: "ContainerRestartRules", since: 34, on: 35, // KEP-5307, pkg/features/kube_features.go
 		effect: restartedAsThePod,
 		used:   inContainers("restartPolicyRules", allContainers, func(c *batch.Container) bool { return len(c.RestartPolicyRules) > 0 })},
-	{gate: "RestartAllContainersOnContainerExits", since: 35, on: 36, refused: span{35, 35}, value: true, source: "KEP-5532, " + containerValidation,
+	{gate: "RestartAllContainersOnContainerExits", since: 35, on: 36, refused: span{35, 35}, value: true, // KEP-5532, pkg/apis/core/validation/validation.go
 		effect: "the other containers of the pod go on",
 		used: inContainers("restartPolicyRules", allContainers, func(c *batch.Container) bool {
 			return slices.ContainsFunc(c.RestartPolicyRules, func(r batch.ContainerRestartRule) bool { return r.Action == backoff.ActionRestartAll })
 		})},
-	{gate: "WorkloadWithJob", since: 37, source: "k8s.io/api v0.37.2 batch/v1, pkg/api/job/util.go, " + kubeFeatures,
+	{gate: "WorkloadWithJob", since: 37, // k8s.io/api v0.37.2 batch/v1, pkg/api/job/util.go, pkg/features/kube_features.go
 		effect: "the pods are scheduled one by one",
 		used:   when("spec.scheduling", hasScheduling)},
-	{gate: "GenericWorkload", since: 36, source: "k8s.io/api v0.36.3 core/v1, " + kubeFeatures,
+	{gate: "GenericWorkload", since: 36, // k8s.io/api v0.36.3 core/v1, pkg/features/kube_features.go
 		effect: "the pods are scheduled one by one",
 		used:   when("spec.template.spec.schedulingGroup", func(s *batch.JobSpec) bool { return s.Template.Spec.SchedulingGroup != nil })},
 	// v1.38.0-beta.0 has neither the field nor the gate.
-	{gate: "PodFailurePolicyName", since: newest + 1, source: "KEP-4443",
+	{gate: "PodFailurePolicyName", since: newest + 1, // KEP-4443
 		effect: "a Job that the rule fails has the reason PodFailurePolicy, without the name",
 		used:   inRules("name", func(r *batch.PodFailurePolicyRule) bool { return r.Name != "" })},
 }
@@ -117,7 +109,6 @@ type behaviour struct {
 	kind     Kind
 	severity Severity
 	text     string // after "Kubernetes 1.38 "
-	source   string
 	used     finder
 }
 
@@ -132,11 +123,11 @@ const (
 var behaviours = []behaviour{
 	// The kubelet of 1.27 and later computes the phase of a pod that it has evicted from
 	// the exit codes. From 1.38 on a Failed that it has recorded stays.
-	{in: span{27, 37}, kind: KindEvicted, severity: SeverityNotice, source: "pkg/kubelet/kubelet_pods.go, kubernetes#118310",
+	{in: span{27, 37}, kind: KindEvicted, severity: SeverityNotice, // pkg/kubelet/kubelet_pods.go, kubernetes#118310
 		text: "counts a pod that a node evicts as succeeded if its program ends with exit code 0, and then no rule for DisruptionTarget applies; " +
 			"let the program end with another code on SIGTERM unless its work is done",
 		used: inRules("onPodConditions", func(r *batch.PodFailurePolicyRule) bool { return r.Action.Known() && hasDisruption(r) })},
-	{in: span{38, newest}, kind: KindVersion, severity: SeverityWarning, source: jobValidation,
+	{in: span{38, newest}, kind: KindVersion, severity: SeverityError, // pkg/apis/batch/validation/validation.go
 		text: "refuses the Job: of the annotations " + workloadNameAnnotation + " and " + groupTemplateNameAnnotation + " it needs both, with values, or neither",
 		used: func(j *batch.Job) (string, int) {
 			workload, hasWorkload := j.Annotations[workloadNameAnnotation]
@@ -146,7 +137,7 @@ var behaviours = []behaviour{
 			}
 			return "", -1
 		}},
-	{in: span{38, newest}, kind: KindVersion, severity: SeverityWarning, source: jobValidation,
+	{in: span{38, newest}, kind: KindVersion, severity: SeverityWarning, // pkg/apis/batch/validation/validation.go
 		text: "refuses the Job, if the feature gate WorkloadWithJob is on, for the annotation " + workloadNameAnnotation + " or " + groupTemplateNameAnnotation +
 			" beside this field; use one of the two",
 		used: func(j *batch.Job) (string, int) {
@@ -157,7 +148,7 @@ var behaviours = []behaviour{
 			}
 			return "", -1
 		}},
-	{in: span{38, newest}, kind: KindVersion, severity: SeverityWarning, source: jobValidation,
+	{in: span{38, newest}, kind: KindVersion, severity: SeverityWarning, // pkg/apis/batch/validation/validation.go
 		text: "refuses the Job, if the feature gates GenericWorkload and WorkloadWithJob are on, for template.spec.schedulingGroup beside this field; use one of the two",
 		used: when("spec.scheduling", func(s *batch.JobSpec) bool { return hasScheduling(s) && s.Template.Spec.SchedulingGroup != nil })},
 }
@@ -226,7 +217,8 @@ func inContainers(field string, lists []containerList, used func(*batch.Containe
 // cluster of the given version, from 1.25 to 1.38, drops, refuses or ignores with its
 // default feature gates, and by what else it does with such a Job that later versions
 // do not. An API server drops a field without an error, unless the client asks for
-// strict field validation, as kubectl does. The version has the form 1.29 or v1.29.4.
+// strict field validation, as kubectl does. What it refuses is of SeverityError. The
+// version has the form 1.29 or v1.29.4.
 func CheckFor(s *batch.JobSpec, version string) ([]Finding, error) {
 	if s == nil {
 		return checkFor("CheckFor", nil, version)
@@ -255,12 +247,16 @@ func checkFor(call string, j *batch.Job, version string) ([]Finding, error) {
 		if field == "" || f.on != 0 && minor >= f.on {
 			continue
 		}
-		c.add(KindVersion, SeverityWarning, rule, field, fmt.Sprintf("Kubernetes 1.%d %s (%s)", minor, f.before(minor), f.source))
+		severity := SeverityWarning
+		if f.refused.has(minor) {
+			severity = SeverityError
+		}
+		c.add(KindVersion, severity, rule, field, fmt.Sprintf("Kubernetes 1.%d %s", minor, f.before(minor)))
 	}
 	for i := range behaviours {
 		b := &behaviours[i]
 		if field, rule := b.used(j); field != "" && b.in.has(minor) {
-			c.add(b.kind, b.severity, rule, field, fmt.Sprintf("Kubernetes 1.%d %s (%s)", minor, b.text, b.source))
+			c.add(b.kind, b.severity, rule, field, fmt.Sprintf("Kubernetes 1.%d %s", minor, b.text))
 		}
 	}
 	return c.findings, nil

@@ -88,7 +88,7 @@ func TestCheckForFindsUnsupportedFields(t *testing.T) {
 // A version refuses a known field of a container with a value or in a place that it
 // does not support yet.
 func TestCheckForTellsRefusedFromDropped(t *testing.T) {
-	const lacks, drops, refuses, unless, fine = "does not have the field and drops it", "drops it unless the feature gate", "refuses the Job for it (", "refuses the Job for it unless the feature gate", ""
+	const lacks, drops, refuses, unless, fine = "does not have the field and drops it", "drops it unless the feature gate", "refuses the Job for it", "refuses the Job for it unless the feature gate", ""
 	const noValue = "does not know the value and drops the field"
 	type until struct {
 		to   int // minor version
@@ -109,22 +109,26 @@ func TestCheckForTellsRefusedFromDropped(t *testing.T) {
 			}
 			says := want[slices.IndexFunc(want, func(r until) bool { return minor <= r.to })].says
 			i := slices.IndexFunc(found, func(f lint.Finding) bool { return f.Kind == lint.KindVersion && strings.HasSuffix(f.Field, field) })
-			if says == fine != (i < 0) || i >= 0 && !strings.HasPrefix(found[i].Text, fmt.Sprintf("Kubernetes 1.%d %s", minor, says)) {
+			severity := lint.SeverityWarning
+			if says == refuses || strings.HasPrefix(says, unless) {
+				severity = lint.SeverityError
+			}
+			if says == fine != (i < 0) || i >= 0 && (!strings.HasPrefix(found[i].Text, fmt.Sprintf("Kubernetes 1.%d %s", minor, says)) ||
+				found[i].Severity != severity || says == refuses && strings.Contains(found[i].Text, unless)) {
 				t.Errorf("%s in 1.%d: %v, want %q", field, minor, found[max(i, 0)], says)
 			}
 		}
 	}
 }
 
-// A finding says whether the field is unknown or behind a gate, and names the effect
-// and the source.
-func TestVersionFindingsNameEffectAndSource(t *testing.T) {
+// A finding says whether the field is unknown or behind a gate, and names the effect.
+func TestVersionFindingsNameEffect(t *testing.T) {
 	s := specOf(t, everyFeature)
 	for version, want := range map[string]string{
-		"1.27": "spec.backoffLimitPerIndex: warning: Kubernetes 1.27 does not have the field and drops it: the failures of all indexes count together, towards backoffLimit (KEP-3850, pkg/features/kube_features.go) (version)",
+		"1.27": "spec.backoffLimitPerIndex: warning: Kubernetes 1.27 does not have the field and drops it: the failures of all indexes count together, towards backoffLimit (version)",
 		"1.28": "spec.backoffLimitPerIndex: warning: Kubernetes 1.28 drops it unless the feature gate JobBackoffLimitPerIndex, off by default, is on: the failures",
 		"1.25": "spec.podFailurePolicy.rules[0].onPodConditions: warning: Kubernetes 1.25 acts on it only with the feature gate PodDisruptionConditions, which is off by default: no pod has",
-		"1.38": "spec.podFailurePolicy.rules[1].name: warning: Kubernetes 1.38 does not have the field and drops it, as every version up to 1.38 does; the feature gate PodFailurePolicyName is planned for it: a Job that the rule fails has the reason PodFailurePolicy, without the name (KEP-4443)",
+		"1.38": "spec.podFailurePolicy.rules[1].name: warning: Kubernetes 1.38 does not have the field and drops it, as every version up to 1.38 does; the feature gate PodFailurePolicyName is planned for it: a Job that the rule fails has the reason PodFailurePolicy, without the name (version)",
 	} {
 		found, err := lint.CheckFor(s, version)
 		if err != nil || !slices.ContainsFunc(found, func(f lint.Finding) bool { return strings.HasPrefix(f.String(), want) }) {
@@ -156,9 +160,9 @@ func TestCheckJobForFindsRefusedScheduling(t *testing.T) {
 	}{
 		"a pair":                      {with(map[string]string{workload: "w", template: "t"}, plain), nil},
 		"neither":                     {with(map[string]string{"a": "b"}, plain), nil},
-		"half a pair":                 {with(map[string]string{workload: "w"}, plain), []string{"metadata.annotations: warning: Kubernetes 1.38 refuses the Job: of the annotations "}},
-		"the other half":              {with(map[string]string{template: "t"}, plain), []string{"metadata.annotations: warning: Kubernetes 1.38 refuses the Job: of the annotations "}},
-		"one without a value":         {with(map[string]string{workload: "w", template: ""}, plain), []string{"metadata.annotations: warning: Kubernetes 1.38 refuses the Job: of the annotations "}},
+		"half a pair":                 {with(map[string]string{workload: "w"}, plain), []string{"metadata.annotations: error: Kubernetes 1.38 refuses the Job: of the annotations "}},
+		"the other half":              {with(map[string]string{template: "t"}, plain), []string{"metadata.annotations: error: Kubernetes 1.38 refuses the Job: of the annotations "}},
+		"one without a value":         {with(map[string]string{workload: "w", template: ""}, plain), []string{"metadata.annotations: error: Kubernetes 1.38 refuses the Job: of the annotations "}},
 		"scheduling alone":            {with(nil, scheduling), nil},
 		"scheduling, set to null":     {with(map[string]string{workload: "w", template: "t"}, `{"scheduling":null}`), nil},
 		"scheduling beside a pair":    {with(map[string]string{workload: "w", template: "t"}, scheduling), []string{"spec.scheduling: warning: Kubernetes 1.38 refuses the Job, if the feature gate WorkloadWithJob is on, for the annotation "}},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sort"
 	"time"
 
 	"github.com/restartkit/restart/jobpolicy"
@@ -14,7 +15,8 @@ import (
 // changes of the Job or manual deletions, and says whether disruptions add to that.
 // Numbers saturate.
 type WorstCaseResult struct {
-	// Runs is the number of pods created, without restarts in place.
+	// Runs is the number of pods created, without restarts in place. With
+	// activeDeadlineSeconds it leaves out those whose delays end after the deadline.
 	Runs int
 
 	// Unbounded is set if a rule ignores failures of the Job's own programs, so that
@@ -25,7 +27,9 @@ type WorstCaseResult struct {
 	// IgnoresDisruptions is set if a rule ignores disruptions, such as a drained node.
 	// Then each disruption adds one pod to the number in Runs, and nothing limits the
 	// number of disruptions. If it is not set, disruptions count as failures, and Runs
-	// includes the pods that replace disrupted ones.
+	// includes the pods that replace disrupted ones. A rule behind another one that
+	// matches the exit codes of killed containers, 137 and 143, does not set it: of the
+	// disrupted pods it only ignores those in which no container has failed.
 	IgnoresDisruptions bool
 
 	// Wait is the total delay before the replacements in Runs. If Unbounded is set, only
@@ -44,10 +48,15 @@ type WorstCaseResult struct {
 // exceptions:
 //
 //   - A success policy may end every such run earlier.
-//   - Delays may last longer than activeDeadlineSeconds.
+//   - Delays may last longer than activeDeadlineSeconds. Fewer pods may fit into it if
+//     the Job has several completions, or a first delay above the longest one.
 //   - With StartReadyIndexes delays overlap.
 //   - An Ignore or FailIndex rule may be unreachable because of several rules together,
 //     which WorstCase does not see.
+//
+// WorstCase takes conditions that [Check] reports as [KindUnknownCondition] for ones that
+// no pod has. A controller that sets such a condition makes runs possible that exceed the
+// bounds.
 //
 // The error wraps field.Errors if the engine is invalid or [batch.JobSpec.Validate]
 // rejects the numbers or the completion mode.
@@ -109,14 +118,14 @@ func newWorstCase(e jobpolicy.Engine, s *batch.JobSpec) worstCase {
 	}
 	w.perIndex = s.CompletionMode == batch.IndexedCompletion && s.BackoffLimitPerIndex != nil
 	c := checker{spec: *s}
-	rules := rulesOf(s)
-	for i := range rules {
-		if why, _ := c.unreachable(i); why != "" {
+	for i := range rulesOf(s) {
+		rule, decides := c.effective(i)
+		if !decides {
 			continue
 		}
-		w.ignoresOwn = w.ignoresOwn || ignoresOwnFailures(&rules[i])
-		w.ignoresDisruptions = w.ignoresDisruptions || rules[i].Action == batch.ActionIgnore && matchesDisruption(&rules[i])
-		w.failsIndex = w.failsIndex || rules[i].Action == batch.ActionFailIndex
+		w.ignoresOwn = w.ignoresOwn || ignoresOwnFailures(&rule)
+		w.ignoresDisruptions = w.ignoresDisruptions || rule.Action == batch.ActionIgnore && matchesDisruption(&rule) && c.killedBefore(i) < 0
+		w.failsIndex = w.failsIndex || rule.Action == batch.ActionFailIndex
 	}
 	return w
 }
@@ -138,6 +147,80 @@ func (w worstCase) failures() int64 {
 	return limit
 }
 
+// failuresInTime returns the number of failures whose replacements start before the
+// deadline, if pods take no time. It is at most failures.
+func (w worstCase) failuresInTime() int64 {
+	limit := w.failures()
+	if w.spec.ActiveDeadlineSeconds == nil {
+		return limit
+	}
+	deadline := mulSaturating(*w.spec.ActiveDeadlineSeconds, int64(time.Second))
+	together := w.parallelism
+	if w.spec.Completions != nil {
+		together = min(together, w.completions)
+	}
+	switch {
+	case w.perIndex:
+		return min(limit, w.failuresOfIndexes(deadline, together))
+	case w.completions > 1:
+		return min(limit, w.failuresBetweenSuccesses(deadline, together))
+	}
+	// There is one streak of failures. Each replacement waits for the delay after all
+	// failures so far, so the least waiting has as few replacements as possible.
+	return int64(sort.Search(int(min(limit, math.MaxInt32)), func(n int) bool { return w.leastWait(int64(n)+1, together) >= deadline }))
+}
+
+// leastWait returns the least time in which n failures in a row, of at most together
+// pods at once, are all replaced. It does not decrease with n.
+func (w worstCase) leastWait(n, together int64) (sum int64) {
+	most := w.delay(math.MaxInt32)
+	if w.delay(1) >= most { // all delays are the longest, or only the first one is longer
+		return mulSaturating((n+together-1)/together, most)
+	}
+	// The delay doubles, so it is the longest one after more failures than this.
+	const doublings = 64
+	if far := (n - doublings) / together; far > 0 {
+		sum, n = mulSaturating(far, most), n-far*together
+	}
+	for ; n > 0; n -= together {
+		sum = addSaturating(sum, w.delay(n))
+	}
+	return sum
+}
+
+// failuresOfIndexes returns a bound of the failures that are replaced before the deadline
+// if each index has delays of its own. A waiting index takes one of so many slots.
+func (w worstCase) failuresOfIndexes(deadline, slots int64) (failures int64) {
+	left, waited := mulSaturating(deadline, slots), int64(0)
+	most, limit := w.delay(math.MaxInt32), int64(*w.spec.BackoffLimitPerIndex)
+	for n := int64(1); n <= limit; n++ {
+		delay, times := min(w.delay(n), most), int64(1)
+		if delay == most { // as are all further ones
+			times = min(limit-n+1, max((deadline-1-waited)/most, 0))
+			n = limit
+		}
+		if waited = addSaturating(waited, delay); waited >= deadline {
+			break
+		}
+		fit := mulSaturating(w.completions, times)
+		if !w.engine.StartReadyIndexes {
+			fit = min(fit, left/delay)
+		}
+		failures = addSaturating(failures, fit)
+		left -= min(left, mulSaturating(fit, delay))
+	}
+	return failures
+}
+
+// failuresBetweenSuccesses returns a bound of the failures that are replaced before the
+// deadline in a Job with several completions. A success starts the delays over, and lets
+// pods that failed beside it be replaced at once.
+func (w worstCase) failuresBetweenSuccesses(deadline, together int64) int64 {
+	shortest := min(w.delay(1), w.delay(math.MaxInt32))
+	replacements := (deadline - 1) / shortest
+	return addSaturating(mulSaturating(replacements, together), mulSaturating(w.completions-1, together-1))
+}
+
 // runs returns the maximum number of pods. Besides the replaced failures, every pod has
 // succeeded or is active, and these pods number at most completions. Without
 // completions no pod is created after a success.
@@ -146,7 +229,7 @@ func (w worstCase) runs() int {
 	if w.spec.Completions == nil {
 		others = w.parallelism
 	}
-	return saturated(others + w.failures())
+	return saturated(others + w.failuresInTime())
 }
 
 // wait returns the longest total delay. Because delays only grow, it occurs when

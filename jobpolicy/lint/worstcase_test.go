@@ -37,7 +37,23 @@ func TestWorstCase(t *testing.T) {
 		{"its own delays", jobpolicy.Engine{BaseDelay: time.Millisecond, MaxDelay: 3 * time.Millisecond}, batch.JobSpec{BackoffLimit: n(4)}, lint.WorstCaseResult{Runs: 5, Wait: 9 * time.Millisecond}},
 		{"a first delay above the longest", jobpolicy.Engine{BaseDelay: 5 * time.Second, MaxDelay: time.Second}, batch.JobSpec{Completions: n(2), BackoffLimit: n(3)},
 			lint.WorstCaseResult{Runs: 5, Wait: 11 * time.Second}},
-		{"deadline", jobpolicy.Engine{}, batch.JobSpec{ActiveDeadlineSeconds: pointerTo[int64](90)}, lint.WorstCaseResult{Runs: 7, Wait: 90 * time.Second}},
+		{"a deadline after 10 20 40", jobpolicy.Engine{}, batch.JobSpec{ActiveDeadlineSeconds: pointerTo[int64](90)}, lint.WorstCaseResult{Runs: 4, Wait: 90 * time.Second}},
+		{"a deadline at the end of a delay", jobpolicy.Engine{}, batch.JobSpec{ActiveDeadlineSeconds: pointerTo[int64](70)}, lint.WorstCaseResult{Runs: 3, Wait: 70 * time.Second}},
+		{"a deadline after all delays", jobpolicy.Engine{}, batch.JobSpec{ActiveDeadlineSeconds: pointerTo[int64](700)}, lint.WorstCaseResult{Runs: 7, Wait: 630 * time.Second}},
+		{"a deadline, and pods that fail together: 2 at once, 3 after 20", jobpolicy.Engine{}, batch.JobSpec{Parallelism: n(3), ActiveDeadlineSeconds: pointerTo[int64](200)},
+			lint.WorstCaseResult{Runs: 8, Wait: 200 * time.Second}},
+		{"a deadline before the most failures there can be: 630 and 599 times 600", jobpolicy.Engine{}, batch.JobSpec{BackoffLimit: n(math.MaxInt32), ActiveDeadlineSeconds: pointerTo[int64](360_031)},
+			lint.WorstCaseResult{Runs: 1 + 6 + 599, Wait: 360_031 * time.Second}},
+		{"a deadline per index: 10 for each of 20, 20 for 15", jobpolicy.Engine{}, func() batch.JobSpec {
+			s := indexed(20, 5, n(3), n(4))
+			s.ActiveDeadlineSeconds = pointerTo[int64](100)
+			return s
+		}(), lint.WorstCaseResult{Runs: 20 + 20 + 15, Wait: 100 * time.Second}},
+		{"a deadline per index, far away", jobpolicy.Engine{}, func() batch.JobSpec {
+			s := indexed(1, 1, n(math.MaxInt32), nil)
+			s.ActiveDeadlineSeconds = pointerTo[int64](360_031)
+			return s
+		}(), lint.WorstCaseResult{Runs: 1 + 6 + 599, Wait: 360_031 * time.Second}},
 		{"a deadline that has passed", jobpolicy.Engine{}, batch.JobSpec{ActiveDeadlineSeconds: pointerTo[int64](0)}, lint.WorstCaseResult{}},
 		{"no parallelism", jobpolicy.Engine{}, batch.JobSpec{Completions: n(1), Parallelism: n(0)}, lint.WorstCaseResult{}},
 		{"no completions", jobpolicy.Engine{}, batch.JobSpec{Completions: n(0), Parallelism: n(1)}, lint.WorstCaseResult{}},
@@ -54,6 +70,16 @@ func TestWorstCase(t *testing.T) {
 			lint.WorstCaseResult{Runs: math.MaxInt, Unbounded: true, Wait: 630 * time.Second}},
 		{"ignored until the deadline", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: ignore, ActiveDeadlineSeconds: pointerTo[int64](90)},
 			lint.WorstCaseResult{Runs: math.MaxInt, Unbounded: true, Wait: 90 * time.Second}},
+		{"disruptions ignored under a misspelt name", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: ignoring("DisruptionTraget")}, lint.WorstCaseResult{Runs: 7, Wait: 630 * time.Second}},
+		{"a misspelt name beside disruptions", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: ignoring("OOMKilled", batch.DisruptionTarget)}, lint.WorstCaseResult{Runs: 7, IgnoresDisruptions: true, Wait: 630 * time.Second}},
+		{"disruptions counted, and ignored beside another condition", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: &batch.PodFailurePolicy{Rules: append(slices.Clone(counted.Rules), ignoring("DisruptionTraget", batch.DisruptionTarget).Rules...)}},
+			lint.WorstCaseResult{Runs: 7, Wait: 630 * time.Second}},
+		{"an exit code ignored that no container has", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{
+			{Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{300}}}}}}, lint.WorstCaseResult{Runs: 7, Wait: 630 * time.Second}},
+		{"any failure counted before disruptions are ignored", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: &batch.PodFailurePolicy{Rules: append(slices.Clone(hidden.Rules[:1]), disruptions.Rules...)}},
+			lint.WorstCaseResult{Runs: 7, Wait: 630 * time.Second}},
+		{"another failure counted before disruptions are ignored", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: &batch.PodFailurePolicy{Rules: append([]batch.PodFailurePolicyRule{
+			{Action: batch.ActionCount, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{1, 137}}}}, disruptions.Rules...)}}, lint.WorstCaseResult{Runs: 7, IgnoresDisruptions: true, Wait: 630 * time.Second}},
 		{"an Ignore rule that decides on no pod", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: hidden}, lint.WorstCaseResult{Runs: 7, Wait: 630 * time.Second}},
 		{"per index", jobpolicy.Engine{}, indexed(3, 3, n(2), nil), lint.WorstCaseResult{Runs: 9, Wait: 90 * time.Second}},
 		{"per index and for the Job", jobpolicy.Engine{}, func() batch.JobSpec { s := indexed(3, 3, n(2), nil); s.BackoffLimit = n(3); return s }(),
@@ -68,6 +94,15 @@ func TestWorstCase(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ignoring is a policy that ignores pods with any of the conditions.
+func ignoring(conditions ...batch.PodConditionType) *batch.PodFailurePolicy {
+	rule := batch.PodFailurePolicyRule{Action: batch.ActionIgnore}
+	for _, condition := range conditions {
+		rule.OnPodConditions = append(rule.OnPodConditions, batch.OnPodCondition{Type: condition})
+	}
+	return &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{rule}}
 }
 
 // indexed returns an Indexed Job.

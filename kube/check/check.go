@@ -66,6 +66,7 @@ const (
 	KindVersion      Kind = "version"       // a field that the version of Kubernetes drops, refuses or ignores
 	KindName         Kind = "name"          // a name that becomes too long for a pod
 	KindSchedule     Kind = "schedule"      // a CronJob that does not start when it seems to
+	KindEnds         Kind = "ends"          // a container that may stay ended in a pod that is kept running
 	KindGrace        Kind = "grace"         // a grace period that counts as another one
 )
 

@@ -3,15 +3,19 @@ package check
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/internal/seconds"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/jobpolicy/lint"
 	"github.com/restartkit/restart/kube/convert"
 )
 
@@ -23,27 +27,76 @@ type ExitEffect struct {
 }
 
 // AfterExit returns what happens after each init container and container of a valid object
-// exits with the code, without any signal, deletion or disruption. It returns nil for an
-// object of a kind that Judge does not judge.
-func (o *Object) AfterExit(code int32) (effects []ExitEffect) {
+// exits with the code, without any signal, deletion or disruption. It leaves out the
+// fields that the version of Kubernetes drops. It returns nil for an object of a kind that
+// Judge does not judge.
+func (o *Object) AfterExit(code int32, opts Options) (effects []ExitEffect) {
+	a := o.aftermath(opts)
+	if a == nil {
+		return nil
+	}
+	for i := range a.pod.InitContainers {
+		c := &a.pod.InitContainers[i]
+		effects = append(effects, ExitEffect{c.Name, code, a.ofExit(c, !isSidecar(c), code)})
+	}
+	for i := range a.pod.Containers {
+		c := &a.pod.Containers[i]
+		effects = append(effects, ExitEffect{c.Name, code, a.ofExit(c, false, code)})
+	}
+	return effects
+}
+
+// drainedCode is the exit code of a program that SIGTERM ends.
+const drainedCode = 143
+
+// AfterDrain returns what happens after kubectl drain has evicted a pod of a valid object,
+// whose containers then end with exit code 143, in one sentence. It is "" for an object of
+// a kind that Judge does not judge.
+func (o *Object) AfterDrain(opts Options) string {
+	a := o.aftermath(opts)
+	switch {
+	case a == nil:
+		return ""
+	case a.kind == "Pod":
+		return "the pod is deleted, if kubectl drain is told to with --force, and nothing starts another one"
+	case a.kind == "DaemonSet":
+		return "kubectl drain passes over pods of a DaemonSet, if it is told to with --ignore-daemonsets"
+	case a.job == nil:
+		return "the pod is deleted, and another one starts on another node"
+	}
+	drained := &batch.Pod{Status: batch.PodStatus{
+		Phase:      batch.PodFailed,
+		Conditions: []batch.PodCondition{{Type: batch.DisruptionTarget, Status: batch.ConditionTrue}},
+	}}
+	for i := range a.pod.Containers {
+		drained.Status.ContainerStatuses = append(drained.Status.ContainerStatuses, batch.ContainerStatus{
+			Name:  a.pod.Containers[i].Name,
+			State: batch.ContainerState{Terminated: &batch.ContainerStateTerminated{ExitCode: drainedCode}},
+		})
+	}
+	return "the pod fails with the condition DisruptionTarget; " + a.ofFailure(jobpolicy.MatchPod(a.job.PodFailurePolicy, drained))
+}
+
+// aftermath is what decides about the time after an exit.
+type aftermath struct {
+	kind string // of the object
+	pod  *corev1.PodSpec
+	job  *batch.JobSpec // with defaults; nil if the pod is not of a Job
+}
+
+// aftermath returns nil for an object of a kind that is not judged.
+func (o *Object) aftermath(opts Options) *aftermath {
 	pod := o.podSpec()
 	if pod == nil {
 		return nil
 	}
-	var job *batch.JobSpec
+	minor := opts.minor()
+	a := &aftermath{kind: o.Kind, pod: keptInPod(pod, minor)}
 	if of := o.Job(); of != nil {
-		job = &convert.Job(of).Spec
-		job.Default()
+		a.job = keptInJob(convert.Job(of).Spec, minor)
+		a.job.Default()
 	}
-	for i := range pod.InitContainers {
-		c := &pod.InitContainers[i]
-		effects = append(effects, ExitEffect{c.Name, code, afterExit(pod, c, !isSidecar(c), job, code)})
-	}
-	for i := range pod.Containers {
-		c := &pod.Containers[i]
-		effects = append(effects, ExitEffect{c.Name, code, afterExit(pod, c, false, job, code)})
-	}
-	return effects
+	return a
 }
 
 // podSpec returns the specification of the object's pods, or nil.
@@ -65,9 +118,9 @@ func (o *Object) podSpec() *corev1.PodSpec {
 	return nil
 }
 
-// afterExit describes the effect of a container's exit. job is nil if the pod is not of a Job.
-func afterExit(pod *corev1.PodSpec, c *corev1.Container, isInit bool, job *batch.JobSpec, code int32) string {
-	policy := convert.ExitPolicy(pod, c)
+// ofExit describes the effect of a container's exit.
+func (a *aftermath) ofExit(c *corev1.Container, isInit bool, code int32) string {
+	policy := convert.ExitPolicy(a.pod, c)
 	action, rule := policy.DecideExit(backoff.Exit{Code: code}, 1)
 	why := fmt.Sprintf(" (restartPolicy %s)", policy.RestartPolicy)
 	switch {
@@ -80,69 +133,207 @@ func afterExit(pod *corev1.PodSpec, c *corev1.Container, isInit bool, job *batch
 	case action == backoff.ActionRestartAll:
 		return "all containers of the pod restart as soon as all have ended, without a delay" + why
 	case action == backoff.ActionRestart:
-		return "it restarts in its pod " + delays(backoff.CrashLoop()) + why + countedInPlace(job)
+		return "it restarts in its pod " + a.delaysInPlace() + why + a.countedInPlace()
 	case code == 0 && isInit:
 		return "it is done, and the pod goes on"
+	case a.job == nil && !isInit && a.keepsRunning(c):
+		return "it stays ended, and the pod runs on without it and is not Ready again" + why
+	case a.isKeptRunning():
+		return a.ofEnd(c, isInit, code, why)
 	case code == 0:
 		return "it is done; the pod succeeds if all of its containers do" + why
 	}
 	text := "it stays ended, and the pod fails"
-	if !isInit && len(pod.Containers) > 1 {
+	if !isInit && len(a.pod.Containers) > 1 {
 		text += " once its other containers have ended"
 	}
-	if text += why; job != nil {
-		text += "; " + afterFailure(job, c.Name, code)
+	if text += why; a.job != nil {
+		text += "; " + a.ofFailure(jobpolicy.MatchExit(a.job.PodFailurePolicy, c.Name, code))
 	}
 	return text
 }
 
-// countedInPlace says which limit of a Job counts restarts in place.
-func countedInPlace(job *batch.JobSpec) string {
-	switch {
-	case job == nil:
-		return ""
-	case job.Template.Spec.RestartPolicy != batch.RestartPolicyOnFailure:
-		return "; no limit of the Job counts these restarts"
-	case *job.BackoffLimit == math.MaxInt32:
-		return "; nothing limits these restarts"
-	case *job.BackoffLimit <= 1:
-		return "; the Job fails at the first restart"
+// isKeptRunning reports whether a controller replaces each pod that ends.
+func (a *aftermath) isKeptRunning() bool { return a.job == nil && a.kind != "Pod" }
+
+// ofEnd describes the effect of a container that stays ended in a pod which a controller
+// replaces once it has ended.
+func (a *aftermath) ofEnd(c *corev1.Container, isInit bool, code int32, why string) string {
+	if !isInit && len(a.pod.Containers) > 1 {
+		return "it stays ended, and the pod is not Ready from then on, and ends once its other containers have" + why + "; then " + a.replacement(code)
 	}
-	return fmt.Sprintf("; the Job fails at %d restarts in all (backoffLimit)", *job.BackoffLimit)
+	end := "fails"
+	if code == 0 {
+		end = "succeeds"
+	}
+	return "it stays ended, and the pod " + end + why + "; " + a.replacement(code)
 }
 
-// afterFailure describes the reaction of a Job to a pod that failed by a container's exit
-// code.
-func afterFailure(job *batch.JobSpec, container string, code int32) string {
-	match := jobpolicy.MatchExit(job.PodFailurePolicy, container, code)
-	why := ""
+// replacement describes how a controller replaces a pod that has ended. Only that of
+// DaemonSets waits, from 1s to 15m, and only after failures.
+func (a *aftermath) replacement(code int32) string {
+	if a.kind == "DaemonSet" && code != 0 {
+		return "another pod starts at once, then after 1s, then 2s and so on, up to 15m"
+	}
+	return "another pod starts at once, without a delay however often this happens"
+}
+
+// keepsRunning reports whether the pod has another container that never stays ended, so
+// that the pod does not end, either.
+func (a *aftermath) keepsRunning(c *corev1.Container) bool {
+	return slices.ContainsFunc(a.pod.Containers, func(other corev1.Container) bool {
+		_, ends := staysEnded(a.pod, &other)
+		return other.Name != c.Name && !ends
+	})
+}
+
+// staysEnded returns an exit code after which a container does not restart, if there is
+// one: 1 if possible.
+func staysEnded(pod *corev1.PodSpec, c *corev1.Container) (code int32, ends bool) {
+	policy := convert.ExitPolicy(pod, c)
+	const most = 255
+	for n := range int32(most + 1) {
+		code = (n + 1) % (most + 1) // 1 to 255, then 0
+		if action, _ := policy.DecideExit(backoff.Exit{Code: code}, 1); action == backoff.ActionStop {
+			return code, true
+		}
+	}
+	return 0, false
+}
+
+// delaysInPlace says how long the delays of a container's restarts in its pod are.
+func (a *aftermath) delaysInPlace() string {
+	most := math.MaxInt32
+	if a.job != nil && a.job.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure {
+		most = max(int(*a.job.BackoffLimit), 1)
+	}
+	return delays(backoff.CrashLoop(), most)
+}
+
+// countedInPlace says which limit of a Job counts restarts in place.
+func (a *aftermath) countedInPlace() string {
+	if a.job == nil {
+		return ""
+	}
+	deadline, hasDeadline := a.deadline()
+	limit := *a.job.BackoffLimit
+	text := fmt.Sprintf("; the Job fails at %d restarts in all (backoffLimit)", limit)
+	switch {
+	case a.job.Template.Spec.RestartPolicy != batch.RestartPolicyOnFailure && hasDeadline:
+		return "; no limit of the Job counts these restarts, but the Job fails " + afterDeadline(deadline)
+	case a.job.Template.Spec.RestartPolicy != batch.RestartPolicyOnFailure:
+		return "; no limit of the Job counts these restarts"
+	case limit == math.MaxInt32 && hasDeadline:
+		return "; the Job fails " + afterDeadline(deadline)
+	case limit == math.MaxInt32:
+		return "; nothing limits these restarts"
+	case limit <= 1:
+		text = "; the Job fails at the first restart"
+	}
+	if hasDeadline {
+		text += ", or " + afterDeadline(deadline)
+	}
+	return text
+}
+
+// deadline returns the deadline of the Job.
+func (a *aftermath) deadline() (deadline time.Duration, has bool) {
+	if a.job.ActiveDeadlineSeconds == nil {
+		return 0, false
+	}
+	return seconds.Duration(*a.job.ActiveDeadlineSeconds), true
+}
+
+func afterDeadline(deadline time.Duration) string {
+	return fmt.Sprintf("after %v (activeDeadlineSeconds)", deadline)
+}
+
+// ofFailure describes the reaction of a Job to a pod that failed.
+func (a *aftermath) ofFailure(match jobpolicy.Match) string {
+	job, why := a.job, ""
 	if match.Rule >= 0 {
 		why = fmt.Sprintf(" (podFailurePolicy.rules[%d])", match.Rule)
 	}
-	isPerIndex := job.CompletionMode == batch.IndexedCompletion && job.BackoffLimitPerIndex != nil
 	switch match.Action {
 	case batch.ActionFailJob:
 		return "the Job fails at once" + why
 	case batch.ActionFailIndex:
 		return "its index fails at once" + why
-	case batch.ActionIgnore:
-		return "another pod starts " + delays(backoff.JobPod()) + ", and the failure counts towards no limit" + why
 	}
 	limit, name, who := *job.BackoffLimit, "backoffLimit", "the Job"
-	if isPerIndex {
+	if job.CompletionMode == batch.IndexedCompletion && job.BackoffLimitPerIndex != nil {
 		limit, name, who = *job.BackoffLimitPerIndex, "backoffLimitPerIndex", "the index"
 	}
-	switch limit {
-	case 0:
+	isIgnored := match.Action == batch.ActionIgnore
+	if limit == 0 && !isIgnored {
 		return fmt.Sprintf("%s fails, since %s is 0%s", who, name, why)
-	case math.MaxInt32:
-		return "another pod starts " + delays(backoff.JobPod()) + ", without a limit" + why
 	}
-	return fmt.Sprintf("another pod starts %s, and %s fails with failure %d (%s)%s", delays(backoff.JobPod()), who, int64(limit)+1, name, why)
+	replaced := int(limit) // failures before the last one
+	if isIgnored {
+		replaced = math.MaxInt32
+	}
+	deadline, hasDeadline := a.deadline()
+	inTime := replaced
+	if hasDeadline {
+		if inTime = replacedBefore(deadline, replaced); inTime == 0 {
+			return "no other pod starts, since the Job fails " + afterDeadline(deadline) + why
+		}
+	}
+	text := "another pod starts " + delays(backoff.JobPod(), inTime)
+	switch isLast := inTime < replaced && a.deadlineIsFirst(); {
+	case isIgnored && hasDeadline:
+		return text + ", and the failure counts towards no limit" + why + "; the Job fails " + afterDeadline(deadline)
+	case isIgnored:
+		return text + ", and the failure counts towards no limit" + why
+	case limit == math.MaxInt32 && hasDeadline:
+		return text + ", and the Job fails " + afterDeadline(deadline) + why
+	case limit == math.MaxInt32:
+		return text + ", without a limit" + why
+	case isLast:
+		return text + fmt.Sprintf(", and the Job fails %s, before failure %d (%s)%s", afterDeadline(deadline), int64(limit)+1, name, why)
+	}
+	text += fmt.Sprintf(", and %s fails with failure %d (%s)", who, int64(limit)+1, name)
+	if hasDeadline {
+		text += ", or the Job " + afterDeadline(deadline)
+	}
+	return text + why
 }
 
-// delays says how long the delays of a curve are.
-func delays(p backoff.Policy) string {
-	longest := strings.TrimSuffix(p.Max.String(), "0s") // 5m for 5m0s
-	return fmt.Sprintf("after %v, then %v and so on, up to %s", p.Initial, 2*p.Initial, longest)
+// replacedBefore returns how many of at most limit failures in a row are replaced before
+// a deadline.
+func replacedBefore(deadline time.Duration, limit int) (n int) {
+	curve := backoff.JobPod()
+	waited := time.Duration(0)
+	for ; n < limit; n++ {
+		delay := curve.Delay(n + 1)
+		if delay >= deadline-waited {
+			break
+		}
+		if waited += delay; delay == curve.Max { // as are all further ones
+			return n + 1 + min(limit-n-1, int((deadline-waited-1)/delay))
+		}
+	}
+	return n
+}
+
+// deadlineIsFirst reports whether the deadline passes before the limit of failures can be
+// reached, even if all pods fail together.
+func (a *aftermath) deadlineIsFirst() bool {
+	return slices.ContainsFunc(lint.Check(a.job), func(f lint.Finding) bool { return f.Kind == lint.KindDeadline })
+}
+
+// delays says how long the delays after so many failures are.
+func delays(p backoff.Policy, failures int) string {
+	text := fmt.Sprintf("after %v", p.Delay(1))
+	if failures > 1 {
+		text += fmt.Sprintf(", then %v", p.Delay(2))
+	}
+	if failures > 2 {
+		longest := p.Delay(failures).String()
+		if strings.HasSuffix(longest, "m0s") {
+			longest = strings.TrimSuffix(longest, "0s") // 5m for 5m0s
+		}
+		text += " and so on, up to " + longest
+	}
+	return text
 }

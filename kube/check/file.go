@@ -233,6 +233,8 @@ func (o *Object) decode() {
 	case !isJudged:
 		if meant := meantKind(o.APIVersion, o.Kind); meant != "" {
 			wrong("kind", "no kind %s in %s: did you mean %s?", o.Kind, o.APIVersion, meant)
+		} else if meant := meantElsewhere(o.APIVersion, o.Kind); meant != "" {
+			wrong("kind", "no kind %s: did you mean %s of %s?", o.Kind, meant, judged[meant].apiVersion)
 		}
 		return
 	case o.APIVersion == "":
@@ -303,4 +305,14 @@ func meantKind(apiVersion, kind string) string {
 		}
 	}
 	return ""
+}
+
+// meantElsewhere returns the kind that a kind with the apiVersion of another kind, or with
+// none, was surely meant to be, or "".
+func meantElsewhere(apiVersion, kind string) string {
+	if apiVersion != "" && !isOurs(apiVersion) {
+		return ""
+	}
+	long := []string{"CronJob", "ReplicaSet", "Deployment", "StatefulSet", "DaemonSet"} // no other kind is near
+	return spelling.Within(2, kind, long)
 }

@@ -215,11 +215,7 @@ func (j *jobJudge) lint() {
 		if j.isMeaningless(finding) {
 			continue
 		}
-		severity := Warning
-		if finding.Severity == lint.SeverityNotice {
-			severity = Notice
-		}
-		j.say(severity, Kind(finding.Kind), j.at+finding.Field, finding.Text)
+		j.say(Severity(finding.Severity), Kind(finding.Kind), j.at+finding.Field, finding.Text)
 	}
 	j.stopSignals(j.at+"spec.template.", &j.spec.Template.Spec)
 }

@@ -87,7 +87,7 @@ func (o *Object) Judge(opts Options) Judgement {
 	judgement.Findings = append(judgement.Findings, j.refusals()...)
 	if job != nil && job.isReadable() {
 		job.lint()
-		if job.isSound() {
+		if job.isSound() && worst(j.findings) != Error {
 			judgement.WorstCase = job.worstCase()
 		}
 	}

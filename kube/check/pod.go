@@ -242,7 +242,7 @@ func (j *judge) podVersion(at string, p *corev1.PodSpec) {
 			continue
 		}
 		path := at + strings.TrimPrefix(finding.Field, "spec.template.")
-		j.say(Warning, KindVersion, path, strings.ReplaceAll(finding.Text, "the Job", "the "+j.Kind))
+		j.say(Severity(finding.Severity), KindVersion, path, strings.ReplaceAll(finding.Text, "the Job", "the "+j.Kind))
 	}
 	j.stopSignals(at, p)
 }
@@ -262,7 +262,7 @@ func (j *judge) stopSignals(at string, p *corev1.PodSpec) {
 				text = "does not have the field and drops it"
 			}
 			j.say(Warning, KindVersion, fmt.Sprintf("%sspec.%s[%d].lifecycle.stopSignal", at, list.name, i),
-				fmt.Sprintf("Kubernetes %s %s: the container is stopped with the signal that its image names, or SIGTERM (KEP-4960)", shortVersion(j.version), text))
+				fmt.Sprintf("Kubernetes %s %s: the container is stopped with the signal that its image names, or SIGTERM", shortVersion(j.version), text))
 			return
 		}
 	}

@@ -2,8 +2,11 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/jobpolicy/lint"
@@ -19,6 +22,63 @@ func (o Options) Validate() error {
 		return fmt.Errorf("%q: must be from 1.25 to 1.38, such as 1.30", o.Kubernetes)
 	}
 	return nil
+}
+
+// minor returns the minor version of Kubernetes that the options name.
+func (o Options) minor() int {
+	if o.Kubernetes == "" {
+		return minorOf(Newest)
+	}
+	return minorOf(o.Kubernetes)
+}
+
+// The first minor versions that keep parts of a Job or a pod with the default feature
+// gates.
+const (
+	keepsFailurePolicy  = 26
+	keepsPerIndexLimits = 29
+	keepsSidecars       = 29
+	keepsManagedBy      = 32
+	keepsRestartRules   = 35
+)
+
+// keptInPod returns the specification without what the minor version drops from it.
+func keptInPod(pod *corev1.PodSpec, minor int) *corev1.PodSpec {
+	if minor >= keepsRestartRules {
+		return pod
+	}
+	kept := *pod
+	kept.InitContainers, kept.Containers = slices.Clone(pod.InitContainers), slices.Clone(pod.Containers)
+	for i := range kept.InitContainers {
+		c := &kept.InitContainers[i]
+		c.RestartPolicyRules = nil
+		if !isSidecar(c) || minor < keepsSidecars {
+			c.RestartPolicy = nil
+		}
+	}
+	for i := range kept.Containers {
+		kept.Containers[i].RestartPolicyRules, kept.Containers[i].RestartPolicy = nil, nil
+	}
+	return &kept
+}
+
+// keptInJob returns the specification without what the minor version drops from it. It
+// is to have no defaults yet.
+func keptInJob(s batch.JobSpec, minor int) *batch.JobSpec {
+	if minor < keepsManagedBy {
+		s.ManagedBy = ""
+	}
+	if minor < keepsPerIndexLimits {
+		s.BackoffLimitPerIndex, s.MaxFailedIndexes = nil, nil
+		if s.PodFailurePolicy != nil {
+			isDropped := func(r batch.PodFailurePolicyRule) bool { return r.Action == batch.ActionFailIndex }
+			s.PodFailurePolicy = &batch.PodFailurePolicy{Rules: slices.DeleteFunc(slices.Clone(s.PodFailurePolicy.Rules), isDropped)}
+		}
+	}
+	if minor < keepsFailurePolicy {
+		s.PodFailurePolicy = nil
+	}
+	return &s
 }
 
 // minorOf returns 30 for 1.30 or v1.30.4, and 0 for other texts.

@@ -7,9 +7,11 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"github.com/restartkit/restart/internal/seconds"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/jobpolicy/lint"
+	"github.com/restartkit/restart/kube/convert"
 )
 
 // WorstCase is the most pods and waiting that a Job can cost when its own programs fail, and
@@ -22,12 +24,13 @@ type WorstCase struct {
 	Clock time.Duration
 
 	spec      *batch.JobSpec
+	isCut     bool // activeDeadlineSeconds ends the Job earlier than its limits
 	ofCronJob bool // it is about each of its Jobs
 }
 
 // worstCase returns the worst case, or nil if another controller runs the Job.
 func (j *jobJudge) worstCase() *WorstCase {
-	spec := &j.job.Spec
+	spec := keptInJob(convert.Job(&batchv1.Job{Spec: *j.spec}).Spec, minorOf(j.version))
 	if spec.ManagedBy != "" && spec.ManagedBy != "kubernetes.io/job-controller" {
 		return nil
 	}
@@ -48,8 +51,18 @@ func WorstCaseOf(s *batch.JobSpec) (*WorstCase, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &WorstCase{WorstCaseResult: result, Clock: min(result.Wait, waves(spec)), spec: &spec}, nil
+	w := &WorstCase{WorstCaseResult: result, Clock: min(result.Wait, waves(spec)), spec: &spec}
+	if spec.ActiveDeadlineSeconds != nil {
+		unlimited := spec
+		unlimited.ActiveDeadlineSeconds = nil
+		without, err := WorstCaseOf(&unlimited)
+		w.isCut = err == nil && (without.Runs > w.Runs || without.Clock > w.deadline())
+	}
+	return w, nil
 }
+
+// deadline returns the activeDeadlineSeconds, which must be set.
+func (w *WorstCase) deadline() time.Duration { return seconds.Duration(*w.spec.ActiveDeadlineSeconds) }
 
 // String returns the worst case as one sentence, as in "the Job's own failures: at most
 // 7 pods, 10m30s of waiting; disruptions, such as drained nodes: any number of pods more".
@@ -92,6 +105,8 @@ func (w *WorstCase) podsText() string {
 		text = "any number of pods"
 	}
 	switch {
+	case w.isCut:
+		return text + fmt.Sprintf(" until activeDeadlineSeconds, %v", w.deadline())
 	case w.Wait == 0:
 		return text + ", no waiting"
 	case w.Clock == math.MaxInt64:
@@ -104,15 +119,22 @@ func (w *WorstCase) podsText() string {
 
 // inPlaceText says how often containers restart in place, within their pods.
 func (w *WorstCase) inPlaceText() string {
-	const text = "failing containers restart in their pods, "
+	text := "failing containers restart in their pods, "
+	hasDeadline := w.spec.ActiveDeadlineSeconds != nil
 	switch limit := *w.spec.BackoffLimit; {
+	case limit == math.MaxInt32 && hasDeadline:
+		return text + fmt.Sprintf("until activeDeadlineSeconds, %v", w.deadline())
 	case limit == math.MaxInt32:
 		return text + "without a limit"
 	case limit <= 1:
-		return text + "and the Job fails at the first restart"
+		text += "and the Job fails at the first restart"
 	default:
-		return text + fmt.Sprintf("and the Job fails at %d restarts in all", limit)
+		text += fmt.Sprintf("and the Job fails at %d restarts in all", limit)
 	}
+	if hasDeadline {
+		text += ", or " + afterDeadline(w.deadline())
+	}
+	return text
 }
 
 // count returns a number with its noun, such as 1 pod or 2 pods.
@@ -141,7 +163,7 @@ func waves(spec batch.JobSpec) time.Duration {
 	waiting := divideUp(failures, limit) // indexes that use up their limit
 	rounds := divideUp(waiting, int64(slots))
 	one := int32(1)
-	spec.Completions, spec.Parallelism, spec.ActiveDeadlineSeconds = &one, &one, nil
+	spec.Completions, spec.Parallelism, spec.ActiveDeadlineSeconds, spec.MaxFailedIndexes = &one, &one, nil, nil
 	each, err := lint.WorstCase(jobpolicy.Engine{}, &spec)
 	if err != nil || rounds > 0 && int64(each.Wait) > math.MaxInt64/rounds {
 		return math.MaxInt64
@@ -152,4 +174,4 @@ func waves(spec batch.JobSpec) time.Duration {
 func divideUp(a, b int64) int64 { return (a + b - 1) / b }
 
 // WaitsForever reports whether the delays have no bound.
-func (w *WorstCase) WaitsForever() bool { return w.Wait == math.MaxInt64 }
+func (w *WorstCase) WaitsForever() bool { return w.Clock == math.MaxInt64 }

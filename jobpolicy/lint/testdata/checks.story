@@ -330,3 +330,28 @@ lint
 {"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 60, "template": {"spec": {"restartPolicy": "OnFailure"}}}}
 ----
 nothing
+
+# drain: a rule that ignores disruptions comes after one that counts any failure, as
+# those of a drained node. It is right the other way round, and where the first rule
+# leaves out an exit code of killed containers.
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Count", "onExitCodes": {"operator": "NotIn", "values": [0]}},
+  {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}}}
+----
+spec.podFailurePolicy.rules[1].onPodConditions: warning: a drained node or a preemption ends containers with exit code 137 or 143, on which rule 0 decides first, so such a pod is not ignored; move this rule before rule 0 (drain)
+
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
+  {"action": "Count", "onExitCodes": {"operator": "NotIn", "values": [0]}}]}}}
+----
+nothing
+
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}, {"name": "b"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Count", "onExitCodes": {"operator": "In", "values": [1, 137]}},
+  {"action": "Count", "onExitCodes": {"containerName": "a", "operator": "NotIn", "values": [0]}},
+  {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}}}
+----
+nothing
