@@ -79,7 +79,7 @@ var minor = regexp.MustCompile(`\d+\.\d+`)
 
 // addTesting adds the module k8s.io/ktesting, which the tests of Kubernetes 1.38 import. In
 // 1.37 it was a package of Kubernetes, which is taken here, because module proxies refuse
-// betas of the module.
+// betas of the module. Only in 1.38 does the context of a SyncTest end with the test.
 func (t *tree) addTesting(ctx context.Context) error {
 	const module = "k8s.io/ktesting"
 	source, err := moduleDir(ctx, modules[0]+"@v1.37.2")
@@ -102,7 +102,9 @@ func (t *tree) addTesting(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(path, bytes.ReplaceAll(text, []byte(modules[0]+"/"+before), []byte(module)), 0o644)
+		text = bytes.ReplaceAll(text, []byte(modules[0]+"/"+before), []byte(module))
+		text = bytes.Replace(text, []byte("tCtx.WithoutCancel().withTB(t)"), []byte("tCtx.WithoutCancel().withTB(t).WithCancel()\ndefer tCtx.Cancel(\"the test has ended\")"), 1)
+		return os.WriteFile(path, text, 0o644)
 	})
 	t.replaced = append(t.replaced, module)
 	return errors.Join(err, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module "+module+"\n\ngo 1.26.0\n"), 0o644))
