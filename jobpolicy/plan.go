@@ -15,11 +15,18 @@ type Input struct {
 	// first and notes the others.
 	Pods []*batch.Pod
 
-	State               State // the last one kept; see Plan
-	ExpectationsPending bool  // Pods does not show all creations and deletions of earlier plans yet
+	State State // the last one kept; see Plan
+
+	// ExpectationsPending says that Pods does not show all creations and deletions of
+	// earlier plans yet. If Pods comes from a cache, remember the UID of each created pod
+	// until the cache shows it, and of each deleted pod until the cache shows it being
+	// deleted or no longer shows it. Set ExpectationsPending as long as any is remembered.
+	// After five minutes, forget it and plan again, because a pod may come and go unseen.
+	ExpectationsPending bool
 
 	// FinalizersRemoved lists pods, by UID or else by name, whose finalizers are
-	// removed but may still show in Pods.
+	// removed but may still show in Pods. Drop a pod once Pods shows it without the
+	// finalizer or no longer shows it.
 	FinalizersRemoved []string
 
 	// Set NoPodChanges after a refused creation or deletion. Plan then does neither,
@@ -35,7 +42,7 @@ type Input struct {
 //  2. For each Creation, create the pod that its Pod returns or, with client-go, that
 //     NewPod in the package convert of the module kube returns. A pod counts only if it
 //     has the tracking finalizer.
-//  3. Write InterimStatus, if there is one. Then keep State.
+//  3. Write InterimStatus, if there is one, and State with it. Then keep State.
 //  4. Remove the finalizer of each pod of Release. List the pod in
 //     Input.FinalizersRemoved until Input.Pods shows the removal.
 //  5. Write FinalStatus, if there is one.
@@ -45,6 +52,16 @@ type Input struct {
 // later status counts the failures. A crash therefore neither loses a failure nor counts
 // it twice (KEP-3850). Once InterimStatus is written and Release names a finished pod,
 // the caller may forget the pod.
+//
+// # Keeping State
+//
+// Store State in the same write as InterimStatus if possible. Without an InterimStatus,
+// keep it in memory until the next one: what is new then concerns only the delays and
+// Decisions of pods that the status does not name. A caller that keeps State in memory
+// only, as Kubernetes' controller does, loses it with the process. Delays then start
+// over, and some Decisions and their MetricDeltas are made again. No end is lost or
+// counted twice if the first plan is made from the Job and pods of the API server, not of
+// a cache.
 //
 // # Failed effects
 //
@@ -77,7 +94,7 @@ type Plan struct {
 	Release       []PodRef         // pods to remove the tracking finalizer from, even running ones if the Job ends
 	FinalStatus   *batch.JobStatus // status to write last, nil if unchanged
 
-	State         State         // for the next plan; keep it once InterimStatus, if any, is written
+	State         State         // for the next plan; see Keeping State
 	RequeueAfter  time.Duration // 0 if the plan waits for nothing
 	RequeueReason RequeueReason // why to plan again
 	Decisions     []PodDecision // one per newly finished pod, ordered by index and UID

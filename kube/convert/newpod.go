@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -13,27 +12,40 @@ import (
 )
 
 // NewPod returns a pod for a plan's creation, as Kubernetes' own Job controller creates
-// it, with the specification of the Job's template, the metadata of p, and the Job as
-// its controller. A pod of an Indexed Job also gets a hostname, which forms a DNS name
-// with the template's subdomain, and JOB_COMPLETION_INDEX from its label (downward API)
-// in each container and init container without it.
+// it, with spec, the specification of the Job's template, and the metadata of p. A pod of
+// an Indexed Job also gets a hostname, which forms a DNS name with the template's
+// subdomain, and JOB_COMPLETION_INDEX from its label (downward API) in each container and
+// init container without it.
+//
+// owner is the pod's controller, nil for none. The garbage collector deletes a pod whose
+// owner does not exist, so for a custom resource name that resource:
+//
+//	metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))
+//	metav1.NewControllerRef(run, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "TrainingRun"})
+//
+// Since version 1.31, Kubernetes' Job controller leaves the tracking finalizer to a pod's
+// controller if that is anything but a batch/v1 Job (kubernetes#124798). Up to 1.30 it
+// removes the finalizer once such a pod is being deleted, and in every version from pods
+// without a controller.
 //
 // The API server adds defaults, the service account, the rest of the name after
 // GenerateName and, through the template of a Job without a manual selector, the labels
-// job-name and controller-uid.
-func NewPod(job *batchv1.Job, p jobpolicy.Creation) *corev1.Pod {
+// job-name and controller-uid. The template of a custom resource needs labels of its own.
+func NewPod(spec *corev1.PodSpec, p jobpolicy.Creation, owner *metav1.OwnerReference) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            p.Name,
-			GenerateName:    p.GenerateName,
-			Namespace:       p.Namespace,
-			Labels:          maps.Clone(p.Labels),
-			Annotations:     maps.Clone(p.Annotations),
-			Finalizers:      slices.Clone(p.Finalizers),
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
+			Name:         p.Name,
+			GenerateName: p.GenerateName,
+			Namespace:    p.Namespace,
+			Labels:       maps.Clone(p.Labels),
+			Annotations:  maps.Clone(p.Annotations),
+			Finalizers:   slices.Clone(p.Finalizers),
 		},
 	}
-	job.Spec.Template.Spec.DeepCopyInto(&pod.Spec)
+	if owner != nil {
+		pod.OwnerReferences = []metav1.OwnerReference{*owner.DeepCopy()}
+	}
+	spec.DeepCopyInto(&pod.Spec)
 	if p.Hostname != "" {
 		pod.Spec.Hostname = p.Hostname
 	}

@@ -23,6 +23,10 @@ func plan(t rapid.TB, job *batchv1.Job, pods ...*corev1.Pod) jobpolicy.Plan {
 	return p
 }
 
+func ownerOf(job *batchv1.Job) *metav1.OwnerReference {
+	return metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))
+}
+
 // A pod of an Indexed Job equals the one that Kubernetes' Job controller creates, in
 // every field. The API server has put the labels in the template.
 func TestNewPodOfIndexedJobIsWhole(t *testing.T) {
@@ -102,7 +106,7 @@ func TestNewPodOfIndexedJobIsWhole(t *testing.T) {
 	if len(created) != 1 {
 		t.Fatalf("%d pods are to be created, want 1", len(created))
 	}
-	if diff := unequal(want, NewPod(job, created[0])); diff != "" {
+	if diff := unequal(want, NewPod(&job.Spec.Template.Spec, created[0], ownerOf(job))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -131,8 +135,20 @@ func TestNewPodOfNonIndexedJobHasNoIndex(t *testing.T) {
 		},
 		Spec: job.Spec.Template.Spec,
 	}
-	if diff := unequal(want, NewPod(job, plan(t, job).Create[0])); diff != "" {
+	if diff := unequal(want, NewPod(&job.Spec.Template.Spec, plan(t, job).Create[0], ownerOf(job))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The caller chooses the owner, which need not be a Job.
+func TestNewPodHasTheGivenOwner(t *testing.T) {
+	run := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "TrainingRun", Name: "bert", UID: "u1", Controller: new(true)}
+	pod := NewPod(&corev1.PodSpec{}, jobpolicy.Creation{Index: -1}, &run)
+	if diff := unequal([]metav1.OwnerReference{run}, pod.OwnerReferences); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if pod := NewPod(&corev1.PodSpec{}, jobpolicy.Creation{Index: -1}, nil); pod.OwnerReferences != nil {
+		t.Errorf("owners %v, want none", pod.OwnerReferences)
 	}
 }
 
@@ -145,8 +161,9 @@ func TestNewPodHasTheWholeTemplate(t *testing.T) {
 		drawn := pods.Draw(t, "pod")
 		drawn.Index = rapid.IntRange(-1, 3).Draw(t, "index")
 		jobText, drawnText := encode(t, job), encode(t, drawn)
-		got := NewPod(job, *drawn)
-		if shares(got, job) || shares(got, drawn) {
+		owner := ownerOf(job)
+		got := NewPod(&job.Spec.Template.Spec, *drawn, owner)
+		if shares(got, job) || shares(got, drawn) || shares(got, owner) {
 			t.Fatal("the pod shares memory with what it was made from")
 		}
 		if encode(t, job) != jobText || encode(t, drawn) != drawnText {

@@ -123,7 +123,7 @@ func (p *pass) changed() bool {
 // taken, createOne tries others.
 func (p *pass) createOne(ctx context.Context, t podTemplate, n named) (o creationOutcome) {
 	const attempts = 8 // as many as the API server makes for a generateName
-	o.was, o.wanted = n.name, convert.NewPod(p.job, n.Creation)
+	o.was, o.wanted = n.name, convert.NewPod(&p.job.Spec.Template.Spec, n.Creation, metav1.NewControllerRef(p.job, jobKind))
 	name := n.name
 	for range attempts {
 		again := name != ""

@@ -60,7 +60,7 @@ func TestPodOfTheStoredTemplateIsThatOfClientGo(t *testing.T) {
 			t.Fatal(err)
 		}
 		stored.spec["novelty"] = "x"
-		want := convert.NewPod(job, plan.Create[0])
+		want := convert.NewPod(spec, plan.Create[0], metav1.NewControllerRef(job, jobKind))
 		body := stored.pod(want)
 		got := fieldsOf(json.RawMessage(body))
 		if s := got["spec"].(map[string]any); s["novelty"] != "x" {

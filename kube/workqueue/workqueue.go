@@ -159,6 +159,9 @@ func newLimiter[T comparable](h history[T], o LimiterOptions) *Limiter[T] {
 // the delay is at least the server's Retry-After, even beyond the policy's Max. If the
 // item's delay is still running, it is the rest of that.
 //
+// An item may be due for another reason as well, such as the RequeueAfter of a
+// jobpolicy.Plan. Then requeue it after the shorter of the two delays that are not 0.
+//
 // In controller-runtime, return the delay as Result.RequeueAfter with a nil error.
 // Alternatively, return the error and make the Limiter the controller's RateLimiter,
 // which uses the same delay and counts the failure once. Then wrap Terminal errors in
