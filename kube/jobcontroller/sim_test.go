@@ -20,7 +20,7 @@ import (
 
 var (
 	simSeeds = flag.Int("jobcontroller.sims", 8, "simulations to run; 20 or more go on until each fault and check was there")
-	simFirst = flag.Uint64("jobcontroller.seed", 5, "seed of the first simulation")
+	simFirst = flag.Uint64("jobcontroller.seed", 11, "seed of the first simulation")
 )
 
 // A simulation runs random Jobs for some minutes of virtual time. Requests are refused,
