@@ -74,7 +74,7 @@ const (
 type Finding struct {
 	Severity Severity `json:"severity"`
 	Kind     Kind     `json:"kind"`
-	Line     int      `json:"line,omitempty"`  // 0 for an object that is not from a file
+	Line     int      `json:"line,omitempty"`  // 0 for an object without a file
 	Field    string   `json:"field,omitempty"` // path in the document, such as items[2].spec.restartPolicy
 	Text     string   `json:"text"`            // one sentence
 }

@@ -218,7 +218,7 @@ func hasMark(n *document.Node) bool {
 	return false
 }
 
-// decode decodes the object into the type of its kind, if that is judged. An apiVersion
+// decode decodes the object into the type of its kind, if it is a judged one. An apiVersion
 // or kind that was surely meant to be of a judged kind is a mistake.
 func (o *Object) decode() {
 	kind, isJudged := judged[o.Kind]

@@ -21,7 +21,7 @@ type Object struct {
 
 	// Value is a *batchv1.Job, *batchv1.CronJob, *corev1.Pod, *appsv1.ReplicaSet,
 	// *appsv1.Deployment, *appsv1.StatefulSet or *appsv1.DaemonSet without defaults. It
-	// is nil for any other kind, and for an object that is encrypted or a template.
+	// is nil for any other kind, for an encrypted object and for a template.
 	Value any
 
 	// Node is the object as the file has it; nil if it is not from a file.

@@ -443,7 +443,7 @@ func (v *podView) summarizeTrouble(x *Pod, first *Container) {
 // mostSummarized is the number of containers in the summary of a pod.
 const mostSummarized = 3
 
-// summarizeStart summarizes a pod that is starting without trouble.
+// summarizeStart summarizes a pod in its start, without trouble.
 func (v *podView) summarizeStart(x *Pod) {
 	x.Summary = "it is starting"
 	if start := v.p.Status.StartTime; start != nil {
