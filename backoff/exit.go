@@ -46,8 +46,8 @@ const (
 	startErrorReason = "StartError"
 )
 
-// ExitOf returns the Exit of run, which may be 0, of a process with state s, such as the ProcessState of an
-// exec.Cmd after Wait, that finishes now. A signal n becomes Signal n and, as in shells and
+// ExitOf returns the Exit of a process with state s, such as the ProcessState of an exec.Cmd
+// after Wait, that finishes now. run may be 0. A signal n becomes Signal n and, as in shells and
 // Kubernetes, Code 128+n, not the -1 of os.ProcessState.ExitCode. A nil s means that the
 // process could not be started, and becomes Code 128 with the Reason StartError and
 // without a run.

@@ -68,7 +68,7 @@ type CodeRange struct{ First, Last int32 }
 // Name, or its index if unnamed, so name the rules of a policy that can change.
 //
 // A rule without a Delay waits as the policy does. To restart at once and count the
-// failure, use a Delay without an end of its FreeFailures, as in
+// failure, use a Delay whose FreeFailures never end, as in
 //
 //	Delay: &Policy{Initial: 1, Max: 1, FreeFailures: math.MaxInt}
 //

@@ -41,6 +41,9 @@ const temporary = ".new"
 // if only its folder could not be synced. Save replaces a symbolic link at path, not its
 // target.
 //
+// The Saves of all files take turns. So the MarshalJSON of a state calls no Save, and the
+// caller holds no lock that one takes.
+//
 // Save returns an error if state is or contains a struct of which nothing would be saved,
 // because all of its fields are unexported and it has no MarshalJSON or MarshalText. If
 // its pointer has one of these methods, pass a pointer.

@@ -181,7 +181,7 @@ func (c *checker) checkRule(i int) {
 		c.add(KindHotLoop, i, "uncounted", "each of these exits restarts at once and without a limit, so a program that always ends like this loops without a pause; set delay or ranAtLeast")
 	}
 	if counts(r) && r.Delay != nil && r.Delay.FreeFailures >= manyFree && r.RanAtLeast == 0 && r.Limit == 0 && c.policy.Limit == 0 {
-		c.add(KindHotLoop, i, "delay.freeFailures", "%d of these exits in a row restart at once and without a limit, so a program that always ends like this loops without a pause; set limit or ranAtLeast", r.Delay.FreeFailures)
+		c.add(KindHotLoop, i, "delay.freeFailures", "so many of these exits in a row restart at once and without a limit that a program that always ends like this loops without a pause; set limit or ranAtLeast")
 	}
 	if r.Limit > 0 {
 		c.checkLimit(i, []*backoff.Rule{r}, r.Limit, r.Window)

@@ -195,7 +195,7 @@ func TestFindings(t *testing.T) {
 		}},
 		{"an uncounted restart after a delay", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Uncounted: true, Delay: fixed(time.Second)})}}, nil},
 		{"restarts at once", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Delay: atOnce})}}, []string{
-			"restartPolicyRules[0].delay.freeFailures: 9223372036854775807 of these exits in a row restart at once and without a limit, so a program that always ends like this loops without a pause; set limit or ranAtLeast (hot-loop)",
+			"restartPolicyRules[0].delay.freeFailures: so many of these exits in a row restart at once and without a limit that a program that always ends like this loops without a pause; set limit or ranAtLeast (hot-loop)",
 		}},
 		{"restarts at once with a limit", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Delay: atOnce, Limit: 5, Window: time.Hour})}}, nil},
 		{"restarts at once with the policy's limit", backoff.ExitPolicy{Limit: 5, Window: time.Hour, Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Delay: atOnce})}}, nil},

@@ -372,9 +372,8 @@ func (c *checker) isUnknown(condition batch.PodConditionType) bool {
 	return !isGate && !strings.Contains(string(condition), "/") && !slices.Contains(podConditions, string(condition))
 }
 
-// effective returns rule i without the exit codes and conditions that have no effect,
-// because earlier rules decide on them or because no pod has them. decides is false if
-// nothing is left.
+// effective returns rule i without the conditions that have no effect, because earlier rules
+// decide on them or because no pod has them. decides is false if nothing is left of the rule.
 func (c *checker) effective(i int) (rule batch.PodFailurePolicyRule, decides bool) {
 	rule = c.spec.PodFailurePolicy.Rules[i]
 	if why, _ := c.unreachable(i); why != "" {
@@ -397,10 +396,12 @@ func (c *checker) effective(i int) (rule batch.PodFailurePolicyRule, decides boo
 }
 
 // killedBefore returns the first rule before rule i that does not ignore its pods and
-// matches every container which a disruption ends, with exit code 137 or 143, or -1.
+// matches every container which a disruption ends, with exit code 137 or 143. It returns -1 if
+// there is no such rule, or if a rule before it may decide on these pods.
 func (c *checker) killedBefore(i int) int {
 	pod := &c.spec.Template.Spec
-	return slices.IndexFunc(rulesOf(&c.spec)[:i], func(r batch.PodFailurePolicyRule) bool {
+	rules := rulesOf(&c.spec)[:i]
+	first := slices.IndexFunc(rules, func(r batch.PodFailurePolicyRule) bool {
 		on := r.OnExitCodes
 		if on == nil || !r.Action.Known() || r.Action == batch.ActionIgnore || systemOf(pod) == "windows" {
 			return false
@@ -408,6 +409,13 @@ func (c *checker) killedBefore(i int) int {
 		isAll := on.ContainerName == nil || len(pod.Containers) == 1 && len(pod.InitContainers) == 0 && pod.Containers[0].Name == *on.ContainerName
 		return isAll && meets(on, 137) && meets(on, 143)
 	})
+	decidesEarlier := func(r batch.PodFailurePolicyRule) bool {
+		return r.Action.Known() && (matchesDisruption(&r) || r.OnExitCodes != nil && (meets(r.OnExitCodes, 137) || meets(r.OnExitCodes, 143)))
+	}
+	if first > 0 && slices.ContainsFunc(rules[:first], decidesEarlier) {
+		return -1
+	}
+	return first
 }
 
 // drainedBefore reports rule i if it ignores disruptions and an earlier rule counts most

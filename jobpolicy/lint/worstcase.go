@@ -124,7 +124,7 @@ func newWorstCase(e jobpolicy.Engine, s *batch.JobSpec) worstCase {
 			continue
 		}
 		w.ignoresOwn = w.ignoresOwn || ignoresOwnFailures(&rule)
-		w.ignoresDisruptions = w.ignoresDisruptions || rule.Action == batch.ActionIgnore && matchesDisruption(&rule) && c.killedBefore(i) < 0
+		w.ignoresDisruptions = w.ignoresDisruptions || rule.Action == batch.ActionIgnore && matchesDisruption(&rule)
 		w.failsIndex = w.failsIndex || rule.Action == batch.ActionFailIndex
 	}
 	return w

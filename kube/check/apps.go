@@ -23,24 +23,27 @@ func (j *judge) alwaysTemplate(template *corev1.PodTemplateSpec) {
 		j.add(field.Invalid, path+"activeDeadlineSeconds", *seconds, fmt.Sprintf("must be absent: a %s keeps its pods running", j.Kind))
 	}
 	j.podVersion("spec.template.", &template.Spec)
+	a := newAftermath(j.Kind, &template.Spec)
 	for i := range template.Spec.Containers {
-		j.ends(fmt.Sprintf("%scontainers[%d]", path, i), &template.Spec, &template.Spec.Containers[i])
+		j.ends(fmt.Sprintf("%scontainers[%d]", path, i), a, &template.Spec.Containers[i])
 	}
 }
 
 // ends reports a container that may stay ended, by its own restartPolicy, in a pod that is
 // kept running.
-func (j *judge) ends(at string, pod *corev1.PodSpec, c *corev1.Container) {
-	isMistaken := slices.ContainsFunc(j.Mistakes, func(m document.Mistake) bool { return document.Within(m.Path, at) })
-	isRefused := slices.ContainsFunc(j.errs, func(e field.Error) bool { return document.Within(e.Field, at) })
-	if c.RestartPolicy == nil || isMistaken || isRefused || minorOf(j.version) < keepsRestartRules {
+func (j *judge) ends(at string, a *aftermath, c *corev1.Container) {
+	if c.RestartPolicy == nil || minorOf(j.version) < keepsRestartRules {
 		return
 	}
-	code, ends := staysEnded(pod, c)
+	isMistaken := slices.ContainsFunc(j.Mistakes, func(m document.Mistake) bool { return document.Within(m.Path, at) })
+	isRefused := slices.ContainsFunc(j.errs, func(e field.Error) bool { return document.Within(e.Field, at) })
+	if isMistaken || isRefused {
+		return
+	}
+	code, ends := staysEnded(a.pod, c)
 	if !ends {
 		return
 	}
-	a := &aftermath{kind: j.Kind, pod: pod}
 	effect := a.ofExit(c, false, code)
 	j.say(Warning, KindEnds, at+".restartPolicy", fmt.Sprintf("after exit code %d, %s; use Always, or restartPolicyRules for every exit code", code, effect))
 }

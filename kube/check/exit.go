@@ -82,6 +82,15 @@ type aftermath struct {
 	kind string // of the object
 	pod  *corev1.PodSpec
 	job  *batch.JobSpec // with defaults; nil if the pod is not of a Job
+
+	runsOn bool // some container of a pod that is not of a Job never stays ended
+}
+
+func newAftermath(kind string, pod *corev1.PodSpec) *aftermath {
+	return &aftermath{kind: kind, pod: pod, runsOn: slices.ContainsFunc(pod.Containers, func(c corev1.Container) bool {
+		_, ends := staysEnded(pod, &c)
+		return !ends
+	})}
 }
 
 // aftermath returns nil for an object of a kind that is not judged.
@@ -91,7 +100,7 @@ func (o *Object) aftermath(opts Options) *aftermath {
 		return nil
 	}
 	minor := opts.minor()
-	a := &aftermath{kind: o.Kind, pod: keptInPod(pod, minor)}
+	a := newAftermath(o.Kind, keptInPod(pod, minor))
 	if of := o.Job(); of != nil {
 		a.job = keptInJob(convert.Job(of).Spec, minor)
 		a.job.Default()
@@ -136,7 +145,7 @@ func (a *aftermath) ofExit(c *corev1.Container, isInit bool, code int32) string 
 		return "it restarts in its pod " + a.delaysInPlace() + why + a.countedInPlace()
 	case code == 0 && isInit:
 		return "it is done, and the pod goes on"
-	case a.job == nil && !isInit && a.keepsRunning(c):
+	case a.job == nil && !isInit && a.runsOn:
 		return "it stays ended, and the pod runs on without it and is not Ready again" + why
 	case a.isKeptRunning():
 		return a.ofEnd(c, isInit, code, why)
@@ -178,22 +187,16 @@ func (a *aftermath) replacement(code int32) string {
 	return "another pod starts at once, without a delay however often this happens"
 }
 
-// keepsRunning reports whether the pod has another container that never stays ended, so
-// that the pod does not end, either.
-func (a *aftermath) keepsRunning(c *corev1.Container) bool {
-	return slices.ContainsFunc(a.pod.Containers, func(other corev1.Container) bool {
-		_, ends := staysEnded(a.pod, &other)
-		return other.Name != c.Name && !ends
-	})
-}
-
 // staysEnded returns an exit code after which a container does not restart, if there is
 // one: 1 if possible.
 func staysEnded(pod *corev1.PodSpec, c *corev1.Container) (code int32, ends bool) {
 	policy := convert.ExitPolicy(pod, c)
-	const most = 255
-	for n := range int32(most + 1) {
-		code = (n + 1) % (most + 1) // 1 to 255, then 0
+	most := int32(1)
+	if len(policy.Rules) > 0 { // otherwise only failure and success differ
+		most = 255
+	}
+	for n := range most + 1 {
+		code = (n + 1) % (most + 1) // 1 to the greatest, then 0
 		if action, _ := policy.DecideExit(backoff.Exit{Code: code}, 1); action == backoff.ActionStop {
 			return code, true
 		}
@@ -214,6 +217,9 @@ func (a *aftermath) delaysInPlace() string {
 func (a *aftermath) countedInPlace() string {
 	if a.job == nil {
 		return ""
+	}
+	if isForeign(a.job) {
+		return "; " + a.job.ManagedBy + " runs the Job, and decides what counts these restarts"
 	}
 	deadline, hasDeadline := a.deadline()
 	limit := *a.job.BackoffLimit
@@ -236,6 +242,11 @@ func (a *aftermath) countedInPlace() string {
 	return text
 }
 
+// isForeign reports whether another controller than Kubernetes' own runs the Job.
+func isForeign(job *batch.JobSpec) bool {
+	return job.ManagedBy != "" && job.ManagedBy != "kubernetes.io/job-controller"
+}
+
 // deadline returns the deadline of the Job.
 func (a *aftermath) deadline() (deadline time.Duration, has bool) {
 	if a.job.ActiveDeadlineSeconds == nil {
@@ -251,6 +262,9 @@ func afterDeadline(deadline time.Duration) string {
 // ofFailure describes the reaction of a Job to a pod that failed.
 func (a *aftermath) ofFailure(match jobpolicy.Match) string {
 	job, why := a.job, ""
+	if isForeign(job) {
+		return job.ManagedBy + " runs the Job, and decides what follows"
+	}
 	if match.Rule >= 0 {
 		why = fmt.Sprintf(" (podFailurePolicy.rules[%d])", match.Rule)
 	}
@@ -276,7 +290,7 @@ func (a *aftermath) ofFailure(match jobpolicy.Match) string {
 	inTime := replaced
 	if hasDeadline {
 		if inTime = replacedBefore(deadline, replaced); inTime == 0 {
-			return "no other pod starts, since the Job fails " + afterDeadline(deadline) + why
+			return "the pod is not replaced, since the Job fails " + afterDeadline(deadline) + why
 		}
 	}
 	text := "another pod starts " + delays(backoff.JobPod(), inTime)
@@ -293,7 +307,10 @@ func (a *aftermath) ofFailure(match jobpolicy.Match) string {
 		return text + fmt.Sprintf(", and the Job fails %s, before failure %d (%s)%s", afterDeadline(deadline), int64(limit)+1, name, why)
 	}
 	text += fmt.Sprintf(", and %s fails with failure %d (%s)", who, int64(limit)+1, name)
-	if hasDeadline {
+	switch {
+	case hasDeadline && who == "the Job":
+		text += ", or " + afterDeadline(deadline)
+	case hasDeadline:
 		text += ", or the Job " + afterDeadline(deadline)
 	}
 	return text + why

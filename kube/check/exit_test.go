@@ -17,6 +17,7 @@ func TestAfterExit(t *testing.T) {
 	onFailure := func(text string) string { return strings.Replace(text, "Never", "OnFailure", 1) }
 	for _, tt := range []struct{ name, text, want string }{
 		{"counted", with(job, "", ""), another + ", and the Job fails with failure 7 (backoffLimit)"},
+		{"of another controller", with(job, "SPEC", "managedBy: example.com/a"), fails + "example.com/a runs the Job, and decides what follows"},
 		{"no failure tolerated", with(job, "SPEC", "backoffLimit: 0"), "it stays ended, and the pod fails (restartPolicy Never); the Job fails, since backoffLimit is 0"},
 		{"FailJob", with(job, "SPEC", rule("FailJob", "{operator: In, values: [42]}")), "it stays ended, and the pod fails (restartPolicy Never); the Job fails at once (podFailurePolicy.rules[0])"},
 		{"FailJob for another code", with(job, "SPEC", rule("FailJob", "{operator: In, values: [1]}")), another + ", and the Job fails with failure 7 (backoffLimit)"},
@@ -31,10 +32,10 @@ func TestAfterExit(t *testing.T) {
 			fails + "another pod starts after 10s, then 20s and so on, up to 40s, and the Job fails after 2m0s (activeDeadlineSeconds), before failure 7 (backoffLimit)"},
 		{"a deadline at the end of a delay", with(job, "SPEC", "activeDeadlineSeconds: 30"),
 			fails + "another pod starts after 10s, and the Job fails after 30s (activeDeadlineSeconds), before failure 7 (backoffLimit)"},
-		{"a deadline before the first delay ends", with(job, "SPEC", "activeDeadlineSeconds: 10"), fails + "no other pod starts, since the Job fails after 10s (activeDeadlineSeconds)"},
+		{"a deadline before the first delay ends", with(job, "SPEC", "activeDeadlineSeconds: 10"), fails + "the pod is not replaced, since the Job fails after 10s (activeDeadlineSeconds)"},
 		{"a deadline that pods which fail together may not reach", with(job, "SPEC", "activeDeadlineSeconds: 120\nparallelism: 7"),
-			fails + "another pod starts after 10s, then 20s and so on, up to 40s, and the Job fails with failure 7 (backoffLimit), or the Job after 2m0s (activeDeadlineSeconds)"},
-		{"a deadline after the limit", with(job, "SPEC", "activeDeadlineSeconds: 3600"), another + ", and the Job fails with failure 7 (backoffLimit), or the Job after 1h0m0s (activeDeadlineSeconds)"},
+			fails + "another pod starts after 10s, then 20s and so on, up to 40s, and the Job fails with failure 7 (backoffLimit), or after 2m0s (activeDeadlineSeconds)"},
+		{"a deadline after the limit", with(job, "SPEC", "activeDeadlineSeconds: 3600"), another + ", and the Job fails with failure 7 (backoffLimit), or after 1h0m0s (activeDeadlineSeconds)"},
 		{"a deadline without a limit", with(job, "SPEC", "activeDeadlineSeconds: 86400\nbackoffLimit: 2147483647"), forEver + ", and the Job fails after 24h0m0s (activeDeadlineSeconds)"},
 		{"a deadline of ignored failures", with(job, "SPEC", "activeDeadlineSeconds: 86400\n"+rule("Ignore", "{operator: NotIn, values: [0]}")),
 			forEver + ", and the failure counts towards no limit (podFailurePolicy.rules[0]); the Job fails after 24h0m0s (activeDeadlineSeconds)"},
@@ -219,5 +220,33 @@ func TestRefusedByTheVersion(t *testing.T) {
 				t.Errorf("%s: %v, %v; want %s", version, judgement.Findings, judgement.WorstCase, want)
 			}
 		}
+	}
+}
+
+// A pod of very many containers is judged, each in a few steps.
+func TestManyContainersThatStayEnded(t *testing.T) {
+	const most = 20_000
+	var containers strings.Builder
+	for i := range most {
+		fmt.Fprintf(&containers, "{name: c%d, image: x, restartPolicy: OnFailure}, ", i)
+	}
+	text := strings.Replace(with(deployment, "", ""), "{name: main, image: x}", containers.String(), 1)
+	object := Parse("", []byte(text)).Objects[0]
+	ends := 0
+	for _, f := range object.Judge(Options{}).Findings {
+		if f.Kind == KindEnds {
+			ends++
+		}
+	}
+	if ends != most {
+		t.Errorf("%d containers that may stay ended, want %d", ends, most)
+	}
+}
+
+// Failures that a rule ignores wait for ever, even if the limits allow no others.
+func TestIgnoredFailuresWaitForEver(t *testing.T) {
+	text := with(job, "SPEC", "completionMode: Indexed\ncompletions: 3\nbackoffLimit: 0\nbackoffLimitPerIndex: 1\npodFailurePolicy:\n  rules:\n  - action: Ignore\n    onExitCodes: {operator: In, values: [42]}")
+	if w := Parse("", []byte(text)).Objects[0].Judge(Options{}).WorstCase; w == nil || !w.WaitsForever() {
+		t.Errorf("%+v", w)
 	}
 }

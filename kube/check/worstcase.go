@@ -31,7 +31,7 @@ type WorstCase struct {
 // worstCase returns the worst case, or nil if another controller runs the Job.
 func (j *jobJudge) worstCase() *WorstCase {
 	spec := keptInJob(convert.Job(&batchv1.Job{Spec: *j.spec}).Spec, minorOf(j.version))
-	if spec.ManagedBy != "" && spec.ManagedBy != "kubernetes.io/job-controller" {
+	if isForeign(spec) {
 		return nil
 	}
 	w, err := WorstCaseOf(spec)
@@ -52,6 +52,9 @@ func WorstCaseOf(s *batch.JobSpec) (*WorstCase, error) {
 		return nil, err
 	}
 	w := &WorstCase{WorstCaseResult: result, Clock: min(result.Wait, waves(spec)), spec: &spec}
+	if result.Unbounded {
+		w.Clock = result.Wait
+	}
 	if spec.ActiveDeadlineSeconds != nil {
 		unlimited := spec
 		unlimited.ActiveDeadlineSeconds = nil

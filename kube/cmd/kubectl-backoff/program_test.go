@@ -466,7 +466,7 @@ func TestFiles(t *testing.T) {
 		{"-f old.yaml", "", 0, "in 2m40s to 3m12s", "as of 2025-03-01T11:59:00Z"},
 		{"-f -", recorded("flapping.yaml")[0], 0, "230 restarts so far", ""},
 		{"next -f -", recorded("lost-node.yaml")[0] + "\n---\n" + recorded("lost-node.yaml")[1], 0, "its end was due at 10:30:30", "as of now"},
-		{"-f -", recorded("place-held.yaml")[0] + "\n---\n" + strings.ReplaceAll(recorded("place-held.yaml")[1], "T11:59", "T11:49"), 0, "job shop/imp: 3 pods could start by now, if they have not since", "as of now"},
+		{"-f -", recorded("place-held.yaml")[0] + "\n---\n" + strings.ReplaceAll(recorded("place-held.yaml")[1], "T11:59", "T11:49"), 0, "job shop/imp: 3 pods could start by now, unless that has happened since", "as of now"},
 		{"-f list.json pod/web-7d9f job/gone", "", 1, "web-7d9f", `the files have no job "gone"`},
 		{"-f list.json -n other", "", 0, "no pods and no Jobs", ""},
 		{"-f list.json -o name", "", 0, "pod/web-7d9f", ""},

@@ -53,8 +53,9 @@ type load struct {
 }
 
 // loads are 338 Jobs under a limit of 100 requests each second, as in the load test that
-// KEP-2879 names, with the sizes of Kubernetes' own load test; many Jobs of one pod; fewer of
-// them, and one large Job, under the default limit of restart-job-controller; and Jobs whose pods end with one write so that the controller has the work.
+// KEP-2879 names, with the sizes of Kubernetes' own load test; many Jobs of one pod; 300
+// such Jobs, and one of 1,000 pods, both under the default limit of restart-job-controller; and
+// Jobs whose pods end with one write, so that the controller has the work.
 var loads = []load{
 	{name: "KEP-2879", sizes: []size{{310, 5}, {25, 30}, {3, 250}}, qps: 100},
 	{name: "small", sizes: []size{{2000, 1}}},

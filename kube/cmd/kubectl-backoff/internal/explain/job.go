@@ -291,7 +291,7 @@ func (j *jobView) start() *Start {
 func (j *jobView) podsDue() string {
 	when := " can start now"
 	if j.Undated {
-		when = " could start by now, if they have not since the files were taken"
+		when = " could start by now, unless that has happened since the files were taken"
 	}
 	return counted(len(j.plan.Create), "pod") + when + j.heldPlaces()
 }

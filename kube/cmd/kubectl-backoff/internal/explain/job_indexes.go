@@ -57,6 +57,9 @@ func (j *jobView) indexes() []Index {
 // for a delay, or returns "". The Job controller gives the places to the lowest open indexes,
 // whether their delays are over or not.
 func (j *jobView) heldPlaces() string {
+	if j.engine.StartReadyIndexes { // waiting indexes hold no places
+		return ""
+	}
 	var waiting []int
 	for _, x := range j.indexes() {
 		if x.Start != nil && x.Start.From.After(j.Now) {

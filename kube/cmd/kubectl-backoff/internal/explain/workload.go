@@ -95,10 +95,11 @@ func (x *Explainer) Workload(o Owner, pods []Pod, jobs []Job) Workload {
 			w.remedy = remedy
 		}
 	}
-	if o.Manifest {
-		w.remedy = judgeManifests
-	} else if o.Suspended {
+	switch {
+	case o.Suspended:
 		w.remedy = "to start Jobs again, set spec.suspend to false"
+	case o.Manifest && len(o.Conditions) == 0:
+		w.remedy = judgeManifests
 	}
 	w.state, w.Advice = w.Summary, w.remedy
 	for i := range w.Pods {
