@@ -27,9 +27,9 @@ type WorstCaseResult struct {
 	// IgnoresDisruptions is set if a rule ignores disruptions, such as a drained node.
 	// Then each disruption adds one pod to the number in Runs, and nothing limits the
 	// number of disruptions. If it is not set, disruptions count as failures, and Runs
-	// includes the pods that replace disrupted ones. A rule behind another one that
-	// matches the exit codes of killed containers, 137 and 143, does not set it: of the
-	// disrupted pods it only ignores those in which no container has failed.
+	// includes the pods that replace disrupted ones. A rule sets it even behind another one
+	// that matches the exit codes of killed containers, 137 and 143, because it ignores the
+	// disrupted pods in which no container has failed, such as those of a lost node.
 	IgnoresDisruptions bool
 
 	// Wait is the total delay before the replacements in Runs. If Unbounded is set, only
