@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -139,6 +140,10 @@ func TestManifestsFitTogether(t *testing.T) {
 	}
 	if binding.RoleRef.Name != role.Name || binding.RoleRef.Kind != "Role" || clusterBinding.RoleRef.Name != clusterRole.Name || clusterBinding.RoleRef.Kind != "ClusterRole" {
 		t.Errorf("the bindings are of %v and %v", binding.RoleRef, clusterBinding.RoleRef)
+	}
+	// The ClusterRole may be bound in another namespace only, and the election's Events are here.
+	if !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "events") }) {
+		t.Error("the Role does not allow the Events of the election")
 	}
 
 	pod := deployment.Spec.Template
