@@ -225,7 +225,7 @@ func TestRefusedByTheVersion(t *testing.T) {
 
 // A pod of very many containers is judged, each in a few steps.
 func TestManyContainersThatStayEnded(t *testing.T) {
-	const most = 20_000
+	const most = 5000
 	var containers strings.Builder
 	for i := range most {
 		fmt.Fprintf(&containers, "{name: c%d, image: x, restartPolicy: OnFailure}, ", i)
