@@ -29,7 +29,7 @@ func (x *indexes) predecessor(index int) *podView {
 // indexes beyond completions, and adds the indexes that end with pods not yet recorded.
 //
 // An index ends once, either succeeded or failed, and the end that the status records
-// stands. An index that is in both fields has succeeded. So has an index with a new
+// stands. An index in both fields has succeeded. So has an index with a new
 // success and a new failure in the same plan.
 //
 // If an index will run again, its last failed pod is the predecessor of the next one.
@@ -94,7 +94,7 @@ func (v *view) readField(field, text string, notes *notes) (set, all indexset.Se
 // indexNow summarizes the pods that one index has now.
 type indexNow struct {
 	active            bool     // one of them is active
-	succeeded, failed bool     // through a pod that is not counted yet
+	succeeded, failed bool     // through a pod without a count yet
 	lastFailed        *podView // last to end among those with the most failures; nil without a limit per index
 }
 

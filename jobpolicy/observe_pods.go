@@ -232,7 +232,7 @@ func sameIndex(pods []*podView) (same, rest []*podView) {
 var numbers = [...]string{batch.JobCompletionIndexAnnotation, batch.JobIndexFailureCountAnnotation, batch.JobIndexIgnoredFailureCountAnnotation}
 
 // readAnnotations parses the numbers in the annotations of an Indexed Job's pod. An
-// invalid failure count is 0. An index that is too large is kept, since it is out of
+// invalid failure count is 0. A too large index is kept, since it is out of
 // range in every Job.
 func (p *podView) readAnnotations() {
 	p.index = -1

@@ -24,7 +24,7 @@ import (
 // The exit codes of every verb, but for retry, which passes on its command's.
 const (
 	exitFailed    = 1 // the thing itself failed: a manifest, a Job, a runtime
-	exitUsage     = 2 // a flag, an argument or a file that says what to do is wrong
+	exitUsage     = 2 // a flag, an argument or a file of settings is wrong
 	exitUnwritten = 3 // output could not be written
 )
 

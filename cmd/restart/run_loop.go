@@ -429,7 +429,7 @@ func (k *keeper) startFailed(t *task, err error) int {
 	return code
 }
 
-// adviseOnStart says what follows if a task cannot be started.
+// adviseOnStart names the consequence if a task cannot be started.
 func (k *keeper) adviseOnStart(t *task) {
 	if code := t.exit.Code; code != process.CannotStart && code != process.NotFound {
 		return

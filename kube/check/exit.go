@@ -74,6 +74,10 @@ func (o *Object) AfterDrain(opts Options) string {
 			State: batch.ContainerState{Terminated: &batch.ContainerStateTerminated{ExitCode: drainedCode}},
 		})
 	}
+	if opts.minor() < setsDisruptionTarget {
+		drained.Status.Conditions = nil
+		return "the pod fails; " + a.ofFailure(jobpolicy.MatchPod(a.job.PodFailurePolicy, drained))
+	}
 	return "the pod fails with the condition DisruptionTarget; " + a.ofFailure(jobpolicy.MatchPod(a.job.PodFailurePolicy, drained))
 }
 

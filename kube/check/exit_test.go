@@ -175,6 +175,10 @@ func TestAfterDrain(t *testing.T) {
 			t.Errorf("%s:\ngot  %s\nwant %s", tt.name, got, tt.want)
 		}
 	}
+	const want = "the pod fails; another pod starts"
+	if got := Parse("", []byte(with(job, "", ""))).Objects[0].AfterDrain(Options{Kubernetes: "1.25"}); !strings.HasPrefix(got, want) {
+		t.Errorf("before the condition: got  %s\nwant %s", got, want)
+	}
 }
 
 // A version that drops a field acts without it, and one that refuses it has no Job.

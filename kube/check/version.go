@@ -42,6 +42,10 @@ const (
 	keepsRestartRules   = 35
 )
 
+// setsDisruptionTarget is the first minor version whose drained pods get the condition
+// DisruptionTarget with the default feature gates (KEP-3329).
+const setsDisruptionTarget = 26
+
 // keptInPod returns the specification without what the minor version drops from it.
 func keptInPod(pod *corev1.PodSpec, minor int) *corev1.PodSpec {
 	if minor >= keepsRestartRules {

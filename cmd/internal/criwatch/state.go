@@ -16,7 +16,7 @@ type state struct {
 	Position   pleg.ExitPosition[string] `json:"position"`
 	Unreported []pleg.Exit[string]       `json:"unreported,omitempty"`
 
-	// Pods is what has been printed of each pod, by its sandbox.
+	// Pods holds the printed facts of each pod, by its sandbox.
 	Pods map[string]*podView `json:"pods,omitempty"`
 
 	// Lines are printed as soon as the state is saved. Until it is saved once more without

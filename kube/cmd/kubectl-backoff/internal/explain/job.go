@@ -304,7 +304,7 @@ func (j *jobView) whyDue() string {
 			active++
 		}
 	}
-	why := fmt.Sprintf("parallelism %d with %s", *j.spec.Parallelism, counted(active, "unfinished pod")) + j.heldPlaces()
+	why := fmt.Sprintf("parallelism %d with %s", *j.spec.Parallelism, counted(active, "unfinished pod"))
 	if !j.Undated {
 		why += "; if no pod appears, the Job controller does not run or may not create pods"
 	}

@@ -314,3 +314,36 @@ func TestCountsOfLimitsReadWell(t *testing.T) {
 		}
 	}
 }
+
+// A waiting index holds a place of parallelism, unless an annotation of our controller lets
+// the others pass.
+func TestWaitingIndexesHoldPlaces(t *testing.T) {
+	for skip, holds := range map[string]bool{"false": true, "true": false} {
+		job := jobOf(func(j *batchv1.Job) {
+			managed, mode := ours, batchv1.IndexedCompletion
+			j.Spec.ManagedBy, j.Spec.CompletionMode = &managed, &mode
+			j.Spec.Completions, j.Spec.Parallelism, j.Spec.BackoffLimitPerIndex = new(int32(10)), new(int32(2)), new(int32(3))
+			j.Annotations = map[string]string{jobcontroller.AnnotationSkipWaiting: skip}
+		})
+		pod := jobPod("a", 1, -5, true)
+		pod.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: "0", batchv1.JobIndexFailureCountAnnotation: "0"}
+		x := New(ownedBy(job, []*corev1.Pod{pod}), noon).Job(job)
+		if got := strings.Contains(x.Summary, "index 0 holds a place while it waits"); got != holds {
+			t.Errorf("%s %s: %s", jobcontroller.AnnotationSkipWaiting, skip, x.Summary)
+		}
+	}
+}
+
+// What a workload of a file needs is said before how to judge manifests.
+func TestAdviceOnAWorkloadOfAFile(t *testing.T) {
+	refused := Condition{Type: "ReplicaFailure", Status: "True", Reason: "FailedCreate", Message: `pods "w-1" is forbidden: exceeded quota: q`}
+	for want, o := range map[string]Owner{
+		judgeManifests: {Kind: "Deployment", Name: "w", Wanted: 1, Manifest: true},
+		"quota":        {Kind: "Deployment", Name: "w", Wanted: 1, Manifest: true, Conditions: []Condition{refused}},
+		"spec.suspend": {Kind: "CronJob", Name: "w", Manifest: true, Suspended: true},
+	} {
+		if w := New(Objects{}, noon).Workload(o, nil, nil); !strings.Contains(w.Advice, want) {
+			t.Errorf("%+v: %q, want %q", o, w.Advice, want)
+		}
+	}
+}
