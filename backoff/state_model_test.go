@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -433,7 +434,7 @@ func (h *history) damage() {
 		}
 		switch fields[name].(type) {
 		case float64:
-			fields[name] = pick(h, -5.0, 0, 1, 1<<40)
+			fields[name] = pick(h, -5.0, 0, 1, math.MaxInt32)
 		case string:
 			fields[name] = pick(h, "0001-01-01T00:00:00Z", "1969-07-20T20:17:40Z", "2500-01-01T00:00:00Z", "9999-12-31T23:59:59Z")
 			if name == "action" || name == "ruleName" {

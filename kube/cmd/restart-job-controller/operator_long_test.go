@@ -4,9 +4,11 @@ package main
 
 import (
 	"crypto/tls"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/kube/jobcontroller"
+	"github.com/restartkit/restart/kube/testenv"
 )
 
 // serviceAccount creates a service account with the ClusterRoles, and returns its
@@ -217,6 +220,69 @@ func TestProbesAgreeOnAMissingRight(t *testing.T) {
 				return healthy == 200 && ready == 200
 			})
 		})
+	}
+}
+
+// With --namespace, and the ClusterRole bound in that namespace only, two replicas take
+// turns, no request is forbidden, and Jobs of other namespaces stay as they are.
+func TestOneNamespaceWithTheRightsThere(t *testing.T) {
+	env, client := clusterWithRights(t)
+	theirs, others := env.Namespace(t), env.Namespace(t)
+	const name = "restart-job-controller"
+	bindings := client.RbacV1()
+	everywhere, err := bindings.ClusterRoleBindings().Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bindings.ClusterRoleBindings().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bindings.RoleBindings(theirs).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: everywhere.RoleRef, Subjects: everywhere.Subjects,
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	runPods(t, env, theirs, func(pod *corev1.Pod) testenv.Outcome {
+		if pod.Annotations[batchv1.JobCompletionIndexAnnotation] == "3" && pod.Annotations[batchv1.JobIndexFailureCountAnnotation] == "0" {
+			return testenv.Outcome{ExitCodes: []int32{7}}
+		}
+		return testenv.Outcome{}
+	})
+	create := func(namespace, name string) {
+		t.Helper()
+		job := only[*batchv1.Job](t, objectsOf(t, "example-job.yaml"))
+		job.Name, job.Namespace = name, namespace
+		job.Annotations[jobcontroller.AnnotationBaseDelay] = "1s"
+		if _, err := client.BatchV1().Jobs(namespace).Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create(others, "first")
+	leader := start(t, env, "--namespace", theirs)
+	eventually(t, "it leads", leader.leads)
+	standby := start(t, env, "--namespace", theirs)
+	eventually(t, "the second stands by", func() bool { code, _ := standby.get("/readyz"); return code == 200 })
+	for _, p := range []*served{leader, standby} {
+		eventually(t, "it leads", p.leads)
+		job := fmt.Sprintf("job-%d", p.command.Process.Pid)
+		create(theirs, job)
+		eventually(t, job+" completes", func() bool {
+			job, err := client.BatchV1().Jobs(theirs).Get(t.Context(), job, metav1.GetOptions{})
+			return err == nil && job.Status.CompletionTime != nil && job.Status.Succeeded == 8 && job.Status.Failed == 1
+		})
+		if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if code := p.exits(); code != exitOK {
+			t.Errorf("it exits with %d", code)
+		}
+		if strings.Contains(p.String(), "forbidden") {
+			t.Errorf("a permission is missing:\n%s", p)
+		}
+	}
+	job, err := client.BatchV1().Jobs(others).Get(t.Context(), "first", metav1.GetOptions{})
+	if err != nil || job.Status.StartTime != nil {
+		t.Errorf("the other namespace's Job: %v, %v", job, err)
 	}
 }
 
