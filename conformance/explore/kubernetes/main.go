@@ -22,7 +22,7 @@
 //   - A crash loses everything that Kubernetes knows, because it stores nothing outside its
 //     process.
 //
-// conformance/README.md has the faults that it found.
+// docs/kubernetes-faults.md has the faults that it found.
 package main
 
 import (
