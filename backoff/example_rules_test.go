@@ -3,6 +3,8 @@ package backoff_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/restartkit/restart/backoff"
 )
@@ -73,4 +75,32 @@ func ExampleDecision_Explain() {
 	// rule 1 killed (Restart): no match: signal SIGKILL is in [SIGKILL]; failure 1 in a row is below 2
 	// rule 2 (GiveUp): matched: exit code 137 is in [129-159]
 	// rule 3 (Restart): no match: not reached, rule restartPolicyRules[2] decided
+}
+
+// A rule that restarts at once, counts each failure, and gives up after three restarts in a
+// row.
+func ExampleRule_atOnce() {
+	clock := newClock()
+	policy := backoff.ExitPolicy{Rules: []backoff.Rule{{
+		Action:    backoff.ActionRestart,
+		ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{75}},
+		Delay:     &backoff.Policy{Initial: 1, Max: 1, FreeFailures: math.MaxInt, ResetAfter: 10 * time.Minute},
+		Limit:     3,
+	}}}
+	r, err := backoff.NewRestarter(policy, backoff.RestarterOptions[string]{Clock: clock})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 4 {
+		r.Started("server", clock.Now())
+		clock.SetTime(clock.Now().Add(time.Second))
+		exit := backoff.Exit{Code: 75, Finished: clock.Now()}
+		fmt.Println(r.Exited("server", policy, exit).Reason(policy, exit))
+	}
+	// Output:
+	// exit code 75 is In [75] of restartPolicyRules[0]: restarts at once (the rule's failure 1 in a row)
+	// exit code 75 is In [75] of restartPolicyRules[0]: restarts at once (the rule's failure 2 in a row)
+	// exit code 75 is In [75] of restartPolicyRules[0]: restarts at once (the rule's failure 3 in a row)
+	// exit code 75 is In [75] of restartPolicyRules[0]: given up, the rule's limit of 3 restarts is used up (the rule's failure 4 in a row)
 }

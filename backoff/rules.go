@@ -70,9 +70,10 @@ type CodeRange struct{ First, Last int32 }
 // A rule without a Delay waits as the policy does. To restart at once and count the
 // failure, use a Delay whose FreeFailures never end, as in
 //
-//	Delay: &Policy{Initial: 1, Max: 1, FreeFailures: math.MaxInt}
+//	Delay: &Policy{Initial: 1, Max: 1, FreeFailures: math.MaxInt, ResetAfter: 10 * time.Minute}
 //
-// and a Limit against endless restarts. To restart at once without counting the failure, use
+// and a Limit against endless restarts. Without the ResetAfter, which would be twice Max, every
+// run would start the counts over. To restart at once without counting the failure, use
 // Uncounted.
 type Rule struct {
 	Name   string `json:"name,omitempty"`   // unique DNS label, shown in the Decision and its Reason

@@ -11,9 +11,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ErrNoStart is the error of a Wait for a key that no passing of time lets start. The
-// key's State says why: its StartedAt is set if the key was started and has not exited since.
-// Otherwise its Action is ActionStop, after an exit that needs no restart, or ActionGiveUp.
+// ErrNoStart is the error of a Wait for a key that no passing of time lets start. Its text
+// says why. A program reads it from the Action of the key's State: ActionStop after an exit
+// that needs no restart, ActionGiveUp after a give-up. Any other Action means that the key
+// was started and has not exited since, or that the policy of its last exit was invalid.
 var ErrNoStart = errors.New("no start is allowed")
 
 // Wait waits until CanStart allows a start of key, uses it up as Started does, and returns

@@ -12,6 +12,7 @@ package lint
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/restartkit/restart/backoff"
 )
@@ -180,16 +181,42 @@ func (c *checker) checkRule(i int) {
 	if r.Uncounted && r.Delay == nil && r.RanAtLeast == 0 {
 		c.add(KindHotLoop, i, "uncounted", "each of these exits restarts at once and without a limit, so a program that always ends like this loops without a pause; set delay or ranAtLeast")
 	}
-	if counts(r) && r.Delay != nil && r.Delay.FreeFailures >= manyFree && r.RanAtLeast == 0 && r.Limit == 0 && c.policy.Limit == 0 {
-		c.add(KindHotLoop, i, "delay.freeFailures", "so many of these exits in a row restart at once and without a limit that a program that always ends like this loops without a pause; set limit or ranAtLeast")
-	}
+	c.checkFreeFailures(i)
 	if r.Limit > 0 {
 		c.checkLimit(i, []*backoff.Rule{r}, r.Limit, r.Window)
 	}
 }
 
-// manyFree is a number of failures without a delay that are no exception any more.
-const manyFree = 1000
+// checkFreeFailures looks for a loop of restarts without a delay that nothing ends.
+func (c *checker) checkFreeFailures(i int) {
+	r := &c.policy.Rules[i]
+	if !counts(r) || r.Delay == nil || r.Delay.FreeFailures < manyFree || r.RanAtLeast > 0 {
+		return
+	}
+	// A count without a window starts over after a run that is longer than the reset.
+	limited := func(limit int, window, reset time.Duration) bool {
+		return limit > 0 && (window > 0 || reset >= shortReset)
+	}
+	reset := c.curve.ResetThreshold()
+	switch {
+	case limited(c.policy.Retries, 0, reset), r.Limit == 0 && limited(c.policy.Limit, c.policy.Window, reset), limited(r.Limit, r.Window, r.Delay.ResetThreshold()):
+		return
+	case r.Limit > 0:
+		c.add(KindHotLoop, i, "delay.resetAfter", "each run longer than %v starts the count of the limit over, so a program that always ends like this restarts at once for ever; set delay.resetAfter or window", r.Delay.ResetThreshold())
+		return
+	}
+	for j := range i {
+		if earlier := &c.policy.Rules[j]; earlier.Action == backoff.ActionGiveUp && earlier.MinFailures > 0 && !c.rules[j].isDisjoint(&c.rules[i]) {
+			return // it may give up
+		}
+	}
+	c.add(KindHotLoop, i, "delay.freeFailures", "so many of these exits in a row restart at once and without a limit that a program that always ends like this loops without a pause; set limit or ranAtLeast")
+}
+
+const (
+	manyFree   = 1000        // failures without a delay that are no exception any more
+	shortReset = time.Second // a run that starts counts over, and that any program may reach
+)
 
 // checkMinFailures looks at the number of failures that a rule waits for. It reports
 // whether the rule can decide.

@@ -113,6 +113,7 @@ func TestFindings(t *testing.T) {
 	const never = backoff.RestartPolicyNever
 	fixed := func(d time.Duration) *backoff.Policy { return &backoff.Policy{Initial: d, Max: d} }
 	atOnce := &backoff.Policy{Initial: 1, Max: 1, FreeFailures: math.MaxInt}
+	atOnceInARow := &backoff.Policy{Initial: 1, Max: 1, FreeFailures: math.MaxInt, ResetAfter: 10 * time.Minute}
 	failed := giveUp(backoff.Rule{ExitCodes: in(3)})
 	limited := restart(backoff.Rule{Name: "limited", ExitCodes: in(1), Limit: 3})
 	for _, tt := range []struct {
@@ -198,6 +199,15 @@ func TestFindings(t *testing.T) {
 			"restartPolicyRules[0].delay.freeFailures: so many of these exits in a row restart at once and without a limit that a program that always ends like this loops without a pause; set limit or ranAtLeast (hot-loop)",
 		}},
 		{"restarts at once with a limit", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Delay: atOnce, Limit: 5, Window: time.Hour})}}, nil},
+		{"restarts at once with a limit in a row", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Delay: atOnceInARow, Limit: 5})}}, nil},
+		{"restarts at once with a limit that every run starts over", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Delay: atOnce, Limit: 5})}}, []string{
+			"restartPolicyRules[0].delay.resetAfter: each run longer than 2ns starts the count of the limit over, so a program that always ends like this restarts at once for ever; set delay.resetAfter or window (hot-loop)",
+		}},
+		{"restarts at once with retries", backoff.ExitPolicy{Retries: 3, Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Delay: atOnce})}}, nil},
+		{"restarts at once until a rule gives up", backoff.ExitPolicy{Rules: []backoff.Rule{giveUp(backoff.Rule{MinFailures: 4}), restart(backoff.Rule{ExitCodes: in(75), Delay: atOnce})}}, nil},
+		{"restarts at once beside a rule that gives up after others", backoff.ExitPolicy{Rules: []backoff.Rule{giveUp(backoff.Rule{ExitCodes: in(1), MinFailures: 4}), restart(backoff.Rule{ExitCodes: in(75), Delay: atOnce})}}, []string{
+			"restartPolicyRules[1].delay.freeFailures: so many of these exits in a row restart at once and without a limit that a program that always ends like this loops without a pause; set limit or ranAtLeast (hot-loop)",
+		}},
 		{"restarts at once with the policy's limit", backoff.ExitPolicy{Limit: 5, Window: time.Hour, Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Delay: atOnce})}}, nil},
 		{"restarts of a run at once", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Delay: atOnce, RanAtLeast: time.Minute})}}, nil},
 		{"an uncounted restart of a run", backoff.ExitPolicy{Rules: []backoff.Rule{restart(backoff.Rule{ExitCodes: in(75), Uncounted: true, RanAtLeast: time.Minute})}}, nil},
