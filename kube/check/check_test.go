@@ -257,6 +257,8 @@ func TestWorstCase(t *testing.T) {
 		{with(job, "SPEC", "suspend: true\nbackoffLimit: 1"), "once it is no longer suspended, the Job's own failures and disruptions, such as drained nodes, together: at most 2 pods, 10s of waiting"},
 		{with(job, "SPEC", "podFailurePolicy:\n  rules:\n  - action: Ignore\n    onPodConditions: [{type: DisruptionTarget}]"),
 			"the Job's own failures: at most 7 pods, 10m30s of waiting; disruptions, such as drained nodes: any number of pods more"},
+		{with(job, "SPEC", "backoffLimit: 3\npodFailurePolicy:\n  rules:\n  - action: Count\n    onExitCodes: {operator: NotIn, values: [0]}\n  - action: Ignore\n    onPodConditions: [{type: DisruptionTarget}]"),
+			"the Job's own failures and drained nodes, together: at most 4 pods, 1m10s of waiting; disruptions that leave no exit code, such as lost nodes: any number of pods more"},
 		{with(cronJob, "JOB", "completionMode: Indexed\ncompletions: 10\nparallelism: 5\nbackoffLimitPerIndex: 1"),
 			"for each run, the Job's own failures and disruptions, such as drained nodes, together: at most 20 pods, about 20s of waiting by the clock"},
 		{strings.Replace(with(job, "SPEC", "backoffLimit: 3"), "Never", "OnFailure", 1),

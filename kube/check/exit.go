@@ -46,8 +46,10 @@ func (o *Object) AfterExit(code int32, opts Options) (effects []ExitEffect) {
 	return effects
 }
 
-// drainedCode is the exit code of a program that SIGTERM ends.
-const drainedCode = 143
+const (
+	drainedCode = 143 // exit code of a program that SIGTERM ends
+	killedCode  = 137 // of one that SIGKILL ends, after its grace period
+)
 
 // AfterDrain returns what happens after kubectl drain has evicted a pod of a valid object,
 // whose containers then end with exit code 143, in one sentence. It is "" for an object of
@@ -64,21 +66,27 @@ func (o *Object) AfterDrain(opts Options) string {
 	case a.job == nil:
 		return "the pod is deleted, and another one starts on another node"
 	}
-	drained := &batch.Pod{Status: batch.PodStatus{
-		Phase:      batch.PodFailed,
-		Conditions: []batch.PodCondition{{Type: batch.DisruptionTarget, Status: batch.ConditionTrue}},
-	}}
-	for i := range a.pod.Containers {
-		drained.Status.ContainerStatuses = append(drained.Status.ContainerStatuses, batch.ContainerStatus{
-			Name:  a.pod.Containers[i].Name,
-			State: batch.ContainerState{Terminated: &batch.ContainerStateTerminated{ExitCode: drainedCode}},
-		})
-	}
+	drained := drainedPod(a.job, drainedCode)
 	if opts.minor() < setsDisruptionTarget {
 		drained.Status.Conditions = nil
 		return "the pod fails; " + a.ofFailure(jobpolicy.MatchPod(a.job.PodFailurePolicy, drained))
 	}
 	return "the pod fails with the condition DisruptionTarget; " + a.ofFailure(jobpolicy.MatchPod(a.job.PodFailurePolicy, drained))
+}
+
+// drainedPod returns a pod of a Job that was evicted and whose containers ended with a code.
+func drainedPod(job *batch.JobSpec, code int32) *batch.Pod {
+	p := &batch.Pod{Status: batch.PodStatus{
+		Phase:      batch.PodFailed,
+		Conditions: []batch.PodCondition{{Type: batch.DisruptionTarget, Status: batch.ConditionTrue}},
+	}}
+	for i := range job.Template.Spec.Containers {
+		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, batch.ContainerStatus{
+			Name:  job.Template.Spec.Containers[i].Name,
+			State: batch.ContainerState{Terminated: &batch.ContainerStateTerminated{ExitCode: code}},
+		})
+	}
+	return p
 }
 
 // aftermath is what decides about the time after an exit.
@@ -87,14 +95,22 @@ type aftermath struct {
 	pod  *corev1.PodSpec
 	job  *batch.JobSpec // with defaults; nil if the pod is not of a Job
 
-	runsOn bool // some container of a pod that is not of a Job never stays ended
+	dropped     []int // indexes of the rules that the version drops from the Job's podFailurePolicy
+	runsOn      bool  // some container of a pod that is not of a Job never stays ended
+	restartsAll bool  // a rule of some container restarts all
 }
 
 func newAftermath(kind string, pod *corev1.PodSpec) *aftermath {
-	return &aftermath{kind: kind, pod: pod, runsOn: slices.ContainsFunc(pod.Containers, func(c corev1.Container) bool {
-		_, ends := staysEnded(pod, &c)
-		return !ends
-	})}
+	a := &aftermath{kind: kind, pod: pod}
+	for i := range pod.Containers {
+		c := &pod.Containers[i]
+		_, ends := staysEnded(pod, c)
+		a.runsOn = a.runsOn || !ends
+		a.restartsAll = a.restartsAll || slices.ContainsFunc(c.RestartPolicyRules, func(r corev1.ContainerRestartRule) bool {
+			return r.Action == corev1.ContainerRestartRuleActionRestartAllContainers
+		})
+	}
+	return a
 }
 
 // aftermath returns nil for an object of a kind that is not judged.
@@ -106,7 +122,8 @@ func (o *Object) aftermath(opts Options) *aftermath {
 	minor := opts.minor()
 	a := newAftermath(o.Kind, keptInPod(pod, minor))
 	if of := o.Job(); of != nil {
-		a.job = keptInJob(convert.Job(of).Spec, minor)
+		spec := convert.Job(of).Spec
+		a.job, a.dropped = keptInJob(spec, minor), droppedRules(&spec, minor)
 		a.job.Default()
 	}
 	return a
@@ -149,6 +166,8 @@ func (a *aftermath) ofExit(c *corev1.Container, isInit bool, code int32) string 
 		return "it restarts in its pod " + a.delaysInPlace() + why + a.countedInPlace()
 	case code == 0 && isInit:
 		return "it is done, and the pod goes on"
+	case a.job == nil && !isInit && a.runsOn && a.restartsAll:
+		return "it stays ended, and the pod runs on without it until a rule restarts all of its containers" + why
 	case a.job == nil && !isInit && a.runsOn:
 		return "it stays ended, and the pod runs on without it and is not Ready again" + why
 	case a.isKeptRunning():
@@ -208,13 +227,17 @@ func staysEnded(pod *corev1.PodSpec, c *corev1.Container) (code int32, ends bool
 	return 0, false
 }
 
-// delaysInPlace says how long the delays of a container's restarts in its pod are.
+// delaysInPlace says how long the delays of a container's restarts in its pod are. A
+// kubelet's first restart has none.
 func (a *aftermath) delaysInPlace() string {
 	most := math.MaxInt32
 	if a.job != nil && a.job.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure {
 		most = max(int(*a.job.BackoffLimit), 1)
 	}
-	return delays(backoff.CrashLoop(), most)
+	if most == 1 {
+		return "at once"
+	}
+	return "at once, then " + delays(backoff.CrashLoop(), most-1)
 }
 
 // countedInPlace says which limit of a Job counts restarts in place.
@@ -270,21 +293,30 @@ func (a *aftermath) ofFailure(match jobpolicy.Match) string {
 		return job.ManagedBy + " runs the Job, and decides what follows"
 	}
 	if match.Rule >= 0 {
-		why = fmt.Sprintf(" (podFailurePolicy.rules[%d])", match.Rule)
+		why = fmt.Sprintf(" (podFailurePolicy.rules[%d])", a.inFile(match.Rule))
 	}
 	switch match.Action {
 	case batch.ActionFailJob:
 		return "the Job fails at once" + why
 	case batch.ActionFailIndex:
-		return "its index fails at once" + why
+		return "its index fails at once" + why + a.ofFailedIndexes()
 	}
 	limit, name, who := *job.BackoffLimit, "backoffLimit", "the Job"
-	if job.CompletionMode == batch.IndexedCompletion && job.BackoffLimitPerIndex != nil {
-		limit, name, who = *job.BackoffLimitPerIndex, "backoffLimitPerIndex", "the index"
+	which, inAll := "", ""
+	if perIndex := job.BackoffLimitPerIndex; job.CompletionMode == batch.IndexedCompletion && perIndex != nil {
+		if *perIndex < limit {
+			if limit < math.MaxInt32 {
+				inAll = fmt.Sprintf("; the Job fails with failure %d of all indexes (backoffLimit)", int64(limit)+1)
+			}
+			limit, name, who = *perIndex, "backoffLimitPerIndex", "the index"
+			inAll += a.ofFailedIndexes()
+		} else {
+			which = " of all indexes"
+		}
 	}
 	isIgnored := match.Action == batch.ActionIgnore
 	if limit == 0 && !isIgnored {
-		return fmt.Sprintf("%s fails, since %s is 0%s", who, name, why)
+		return fmt.Sprintf("%s fails, since %s is 0%s", who, name, why) + inAll
 	}
 	replaced := int(limit) // failures before the last one
 	if isIgnored {
@@ -308,16 +340,38 @@ func (a *aftermath) ofFailure(match jobpolicy.Match) string {
 	case limit == math.MaxInt32:
 		return text + ", without a limit" + why
 	case isLast:
-		return text + fmt.Sprintf(", and the Job fails %s, before failure %d (%s)%s", afterDeadline(deadline), int64(limit)+1, name, why)
+		return text + fmt.Sprintf(", and the Job fails %s, before failure %d%s (%s)%s", afterDeadline(deadline), int64(limit)+1, which, name, why) + inAll
 	}
-	text += fmt.Sprintf(", and %s fails with failure %d (%s)", who, int64(limit)+1, name)
+	text += fmt.Sprintf(", and %s fails with failure %d%s (%s)", who, int64(limit)+1, which, name)
 	switch {
 	case hasDeadline && who == "the Job":
 		text += ", or " + afterDeadline(deadline)
 	case hasDeadline:
 		text += ", or the Job " + afterDeadline(deadline)
 	}
-	return text + why
+	return text + why + inAll
+}
+
+// ofFailedIndexes says when failed indexes fail the Job, if there is a limit.
+func (a *aftermath) ofFailedIndexes() string {
+	switch most := a.job.MaxFailedIndexes; {
+	case most == nil:
+		return ""
+	case *most == 0:
+		return ", and with it the Job (maxFailedIndexes)"
+	default:
+		return fmt.Sprintf("; the Job fails with failed index %d (maxFailedIndexes)", int64(*most)+1)
+	}
+}
+
+// inFile returns the index that a rule of the Job's podFailurePolicy has in the file.
+func (a *aftermath) inFile(rule int) int {
+	for _, dropped := range a.dropped {
+		if dropped <= rule {
+			rule++
+		}
+	}
+	return rule
 }
 
 // replacedBefore returns how many of at most limit failures in a row are replaced before

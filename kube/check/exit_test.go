@@ -7,13 +7,15 @@ import (
 )
 
 func TestAfterExit(t *testing.T) {
-	const kubelet = "it restarts in its pod after 10s, then 20s and so on, up to 5m"
+	const kubelet = "it restarts in its pod at once, then after 10s, then 20s and so on, up to 5m"
+	const sixInPlace = "it restarts in its pod at once, then after 10s, then 20s and so on, up to 2m40s (restartPolicy OnFailure); the Job fails at 6 restarts in all (backoffLimit)"
 	const fails = "it stays ended, and the pod fails (restartPolicy Never); "
 	const another = fails + "another pod starts after 10s, then 20s and so on, up to 5m20s"
 	const forEver = fails + "another pod starts after 10s, then 20s and so on, up to 10m"
 	rule := func(action, on string) string {
 		return "podFailurePolicy:\n  rules:\n  - action: " + action + "\n    onExitCodes: " + on
 	}
+	const perIndex = "completionMode: Indexed\ncompletions: 3\n"
 	onFailure := func(text string) string { return strings.Replace(text, "Never", "OnFailure", 1) }
 	for _, tt := range []struct{ name, text, want string }{
 		{"counted", with(job, "", ""), another + ", and the Job fails with failure 7 (backoffLimit)"},
@@ -26,6 +28,12 @@ func TestAfterExit(t *testing.T) {
 		{"FailIndex", with(job, "SPEC", "completionMode: Indexed\ncompletions: 3\nbackoffLimitPerIndex: 2\n"+rule("FailIndex", "{operator: In, values: [42]}")),
 			"it stays ended, and the pod fails (restartPolicy Never); its index fails at once (podFailurePolicy.rules[0])"},
 		{"per index", with(cronJob, "JOB", "completionMode: Indexed\ncompletions: 3\nbackoffLimitPerIndex: 2"), fails + "another pod starts after 10s, then 20s, and the index fails with failure 3 (backoffLimitPerIndex)"},
+		{"per index, and fewer in all", with(job, "SPEC", perIndex+"backoffLimit: 2\nbackoffLimitPerIndex: 5"), fails + "another pod starts after 10s, then 20s, and the Job fails with failure 3 of all indexes (backoffLimit)"},
+		{"per index, and none in all", with(job, "SPEC", perIndex+"backoffLimit: 0\nbackoffLimitPerIndex: 1"), fails + "the Job fails, since backoffLimit is 0"},
+		{"per index, and more in all", with(job, "SPEC", perIndex+"backoffLimit: 2\nbackoffLimitPerIndex: 1"), fails + "another pod starts after 10s, and the index fails with failure 2 (backoffLimitPerIndex); the Job fails with failure 3 of all indexes (backoffLimit)"},
+		{"none per index", with(job, "SPEC", perIndex+"backoffLimitPerIndex: 0\nmaxFailedIndexes: 1"), fails + "the index fails, since backoffLimitPerIndex is 0; the Job fails with failed index 2 (maxFailedIndexes)"},
+		{"an index that fails the Job", with(job, "SPEC", perIndex+"backoffLimitPerIndex: 1\nmaxFailedIndexes: 0"), fails + "another pod starts after 10s, and the index fails with failure 2 (backoffLimitPerIndex), and with it the Job (maxFailedIndexes)"},
+		{"FailIndex that fails the Job", with(job, "SPEC", perIndex+"backoffLimitPerIndex: 1\nmaxFailedIndexes: 0\n"+rule("FailIndex", "{operator: In, values: [42]}")), fails + "its index fails at once (podFailurePolicy.rules[0]), and with it the Job (maxFailedIndexes)"},
 		{"one failure tolerated", with(job, "SPEC", "backoffLimit: 1"), fails + "another pod starts after 10s, and the Job fails with failure 2 (backoffLimit)"},
 		{"as many as it takes to reach the longest delay", with(job, "SPEC", "backoffLimit: 7"), forEver + ", and the Job fails with failure 8 (backoffLimit)"},
 		{"a deadline before the limit", with(job, "SPEC", "activeDeadlineSeconds: 120"),
@@ -40,10 +48,11 @@ func TestAfterExit(t *testing.T) {
 		{"a deadline of ignored failures", with(job, "SPEC", "activeDeadlineSeconds: 86400\n"+rule("Ignore", "{operator: NotIn, values: [0]}")),
 			forEver + ", and the failure counts towards no limit (podFailurePolicy.rules[0]); the Job fails after 24h0m0s (activeDeadlineSeconds)"},
 		{"a deadline of restarts in place", onFailure(with(job, "SPEC", "activeDeadlineSeconds: 120")),
-			kubelet + " (restartPolicy OnFailure); the Job fails at 6 restarts in all (backoffLimit), or after 2m0s (activeDeadlineSeconds)"},
+			sixInPlace + ", or after 2m0s (activeDeadlineSeconds)"},
 		{"without a limit", with(job, "SPEC", "backoffLimit: 2147483647"), forEver + ", without a limit"},
-		{"OnFailure", onFailure(with(job, "", "")), kubelet + " (restartPolicy OnFailure); the Job fails at 6 restarts in all (backoffLimit)"},
-		{"OnFailure, no failure tolerated", onFailure(with(job, "SPEC", "backoffLimit: 0")), "it restarts in its pod after 10s (restartPolicy OnFailure); the Job fails at the first restart"},
+		{"OnFailure", onFailure(with(job, "", "")), sixInPlace},
+		{"OnFailure, two restarts", onFailure(with(job, "SPEC", "backoffLimit: 2")), "it restarts in its pod at once, then after 10s (restartPolicy OnFailure); the Job fails at 2 restarts in all (backoffLimit)"},
+		{"OnFailure, no failure tolerated", onFailure(with(job, "SPEC", "backoffLimit: 0")), "it restarts in its pod at once (restartPolicy OnFailure); the Job fails at the first restart"},
 		{"OnFailure, without a limit", onFailure(with(job, "SPEC", "backoffLimit: 2147483647")), kubelet + " (restartPolicy OnFailure); nothing limits these restarts"},
 		{"a rule restarts in place", with(job, "CONTAINER", "restartPolicy: Never\nrestartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [42]}}]"),
 			kubelet + " (restartPolicyRules[0]); no limit of the Job counts these restarts"},
@@ -70,13 +79,13 @@ func TestAfterExitOfSeveralContainers(t *testing.T) {
 	for code, want := range map[int32][]string{
 		0: {
 			"first: it is done, and the pod goes on",
-			"side: it restarts in its pod after 10s, then 20s and so on, up to 5m (restartPolicy Always); no limit of the Job counts these restarts",
+			"side: it restarts in its pod at once, then after 10s, then 20s and so on, up to 5m (restartPolicy Always); no limit of the Job counts these restarts",
 			"other: it is done; the pod succeeds if all of its containers do (restartPolicy Never)",
 			"main: it is done; the pod succeeds if all of its containers do (restartPolicy Never)",
 		},
 		1: {
 			"first: it stays ended, and the pod fails (restartPolicy Never); another pod starts after 10s, then 20s and so on, up to 5m20s, and the Job fails with failure 7 (backoffLimit)",
-			"side: it restarts in its pod after 10s, then 20s and so on, up to 5m (restartPolicy Always); no limit of the Job counts these restarts",
+			"side: it restarts in its pod at once, then after 10s, then 20s and so on, up to 5m (restartPolicy Always); no limit of the Job counts these restarts",
 			"other: it stays ended, and the pod fails once its other containers have ended (restartPolicy Never); another pod starts after 10s, then 20s and so on, up to 5m20s, and the Job fails with failure 7 (backoffLimit)",
 			"main: it stays ended, and the pod fails once its other containers have ended (restartPolicy Never); another pod starts after 10s, then 20s and so on, up to 5m20s, and the Job fails with failure 7 (backoffLimit)",
 		},
@@ -113,7 +122,7 @@ func TestContainersThatEndInPodsKeptRunning(t *testing.T) {
 		again            = "another pod starts at once, without a delay however often this happens"
 		runsOn           = "it stays ended, and the pod runs on without it and is not Ready again"
 		untilAll         = "it stays ended, and the pod is not Ready from then on, and ends once its other containers have"
-		restarts         = "it restarts in its pod after 10s, then 20s and so on, up to 5m"
+		restarts         = "it restarts in its pod at once, then after 10s, then 20s and so on, up to 5m"
 	)
 	for _, tt := range []struct {
 		name, text string
@@ -130,6 +139,8 @@ func TestContainersThatEndInPodsKeptRunning(t *testing.T) {
 		{"OnFailure", workload("Deployment", onFailure), 0, "it stays ended, and the pod succeeds (restartPolicy OnFailure); " + again, "after exit code 0, "},
 		{"OnFailure, with a failure", workload("Deployment", onFailure), 1, restarts + " (restartPolicy OnFailure)", "after exit code 0, "},
 		{"Never beside one that keeps running", workload("Deployment", never, ""), 1, runsOn + " (restartPolicy Never)", "after exit code 1, " + runsOn},
+		{"Never beside one that restarts all", workload("Deployment", never, ", restartPolicy: Never, restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [7]}}, {action: Restart, exitCodes: {operator: NotIn, values: [7]}}]"), 1,
+			"it stays ended, and the pod runs on without it until a rule restarts all of its containers (restartPolicy Never)", "after exit code 1, it stays ended, and the pod runs on without it until"},
 		{"Never beside one that may end", workload("Deployment", never, onFailure), 1, untilAll + " (restartPolicy Never); then " + again, "after exit code 1, " + untilAll},
 		{"a rule leaves one exit code out", workload("Deployment", rule), 3, "it stays ended, and the pod fails (restartPolicy Never); " + again, "after exit code 3, "},
 		{"rules for every exit code", workload("Deployment", everyCode), 3, restarts + " (restartPolicyRules[0])", ""},
@@ -186,20 +197,25 @@ func TestVersionsActWithoutWhatTheyDrop(t *testing.T) {
 	rules := with(pod, "CONTAINER", "restartPolicy: Never\nrestartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [42]}}]")
 	perIndex := with(job, "SPEC", "completionMode: Indexed\ncompletions: 3\nbackoffLimitPerIndex: 2\npodFailurePolicy: {rules: [{action: FailJob, onExitCodes: {operator: In, values: [42]}}]}")
 	sidecar := with(pod, "POD", "restartPolicy: Never\ninitContainers: [{name: s, image: x, restartPolicy: Always}]")
+	numbered := with(job, "SPEC", "completionMode: Indexed\ncompletions: 3\nbackoffLimitPerIndex: 1\npodFailurePolicy: {rules: [{action: FailIndex, onExitCodes: {operator: In, values: [3]}}, "+
+		"{action: FailJob, onExitCodes: {operator: In, values: [4]}}, {action: FailIndex, onExitCodes: {operator: In, values: [5]}}, {action: Ignore, onExitCodes: {operator: In, values: [6]}}]}")
 	const counted = "it stays ended, and the pod fails (restartPolicy Never); another pod starts after 10s, then 20s and so on, up to 5m20s, and the Job fails with failure 7 (backoffLimit)"
 	for _, tt := range []struct {
 		text, version string
 		code          int32
 		want          string
 	}{
-		{rules, "1.35", 42, "it restarts in its pod after 10s, then 20s and so on, up to 5m (restartPolicyRules[0])"},
-		{rules, "1.34", 42, "it restarts in its pod after 10s, then 20s and so on, up to 5m (restartPolicy Always)"},
-		{sidecar, "1.29", 0, "it restarts in its pod after 10s, then 20s and so on, up to 5m (restartPolicy Always)"},
+		{rules, "1.35", 42, "it restarts in its pod at once, then after 10s, then 20s and so on, up to 5m (restartPolicyRules[0])"},
+		{rules, "1.34", 42, "it restarts in its pod at once, then after 10s, then 20s and so on, up to 5m (restartPolicy Always)"},
+		{sidecar, "1.29", 0, "it restarts in its pod at once, then after 10s, then 20s and so on, up to 5m (restartPolicy Always)"},
 		{sidecar, "1.28", 0, "it is done, and the pod goes on"},
 		{perIndex, "1.29", 1, "it stays ended, and the pod fails (restartPolicy Never); another pod starts after 10s, then 20s, and the index fails with failure 3 (backoffLimitPerIndex)"},
 		{perIndex, "1.28", 1, counted},
 		{perIndex, "1.26", 42, "it stays ended, and the pod fails (restartPolicy Never); the Job fails at once (podFailurePolicy.rules[0])"},
 		{perIndex, "1.25", 42, counted},
+		{numbered, "1.28", 3, counted},
+		{numbered, "1.28", 4, "it stays ended, and the pod fails (restartPolicy Never); the Job fails at once (podFailurePolicy.rules[1])"},
+		{numbered, "1.28", 6, "it stays ended, and the pod fails (restartPolicy Never); another pod starts after 10s, then 20s and so on, up to 10m, and the failure counts towards no limit (podFailurePolicy.rules[3])"},
 	} {
 		object := Parse("", []byte(tt.text)).Objects[0]
 		if got := object.AfterExit(tt.code, Options{Kubernetes: tt.version})[0].Text; got != tt.want {

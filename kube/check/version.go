@@ -75,8 +75,7 @@ func keptInJob(s batch.JobSpec, minor int) *batch.JobSpec {
 	if minor < keepsPerIndexLimits {
 		s.BackoffLimitPerIndex, s.MaxFailedIndexes = nil, nil
 		if s.PodFailurePolicy != nil {
-			isDropped := func(r batch.PodFailurePolicyRule) bool { return r.Action == batch.ActionFailIndex }
-			s.PodFailurePolicy = &batch.PodFailurePolicy{Rules: slices.DeleteFunc(slices.Clone(s.PodFailurePolicy.Rules), isDropped)}
+			s.PodFailurePolicy = &batch.PodFailurePolicy{Rules: slices.DeleteFunc(slices.Clone(s.PodFailurePolicy.Rules), failsIndex)}
 		}
 	}
 	if minor < keepsFailurePolicy {
@@ -84,6 +83,22 @@ func keptInJob(s batch.JobSpec, minor int) *batch.JobSpec {
 	}
 	return &s
 }
+
+// droppedRules returns the indexes of the rules that the minor version drops from the
+// podFailurePolicy and keeps the others.
+func droppedRules(s *batch.JobSpec, minor int) (indexes []int) {
+	if s.PodFailurePolicy == nil || minor >= keepsPerIndexLimits {
+		return nil
+	}
+	for i, r := range s.PodFailurePolicy.Rules {
+		if failsIndex(r) {
+			indexes = append(indexes, i)
+		}
+	}
+	return indexes
+}
+
+func failsIndex(r batch.PodFailurePolicyRule) bool { return r.Action == batch.ActionFailIndex }
 
 // minorOf returns 30 for 1.30 or v1.30.4, and 0 for other texts.
 func minorOf(version string) int {

@@ -19,8 +19,9 @@ import (
 type WorstCase struct {
 	lint.WorstCaseResult
 
-	// Clock is the time that delays add by the clock, which is below Wait if several
-	// indexes wait at once. It is the longest Duration if it has no bound.
+	// Clock estimates the time that delays add by the clock, which is below Wait if several
+	// indexes wait at once. It is exact if all runs take equally long; if one index runs for
+	// long while others wait, delays add more. It is the longest Duration if it has no bound.
 	Clock time.Duration
 
 	spec      *batch.JobSpec
@@ -81,6 +82,8 @@ func (w *WorstCase) String() string {
 		text = w.inPlaceText() + "; pods that fail as a whole, on a drained node for example: " + pods
 	case w.Unbounded:
 		text = "the Job's own failures: " + pods
+	case w.IgnoresDisruptions && !ignoresDrains(w.spec):
+		text = "the Job's own failures and drained nodes, together: " + pods + "; disruptions that leave no exit code, such as lost nodes: any number of pods more"
 	case w.IgnoresDisruptions:
 		text = "the Job's own failures: " + pods + "; " + disruptions + ": any number of pods more"
 	default:
@@ -93,6 +96,17 @@ func (w *WorstCase) String() string {
 		text = "for each run, " + text
 	}
 	return text
+}
+
+// ignoresDrains reports whether a rule ignores the pods of a drained node, whose containers
+// end by SIGTERM or SIGKILL. A rule for these exit codes may come first.
+func ignoresDrains(job *batch.JobSpec) bool {
+	for _, code := range []int32{drainedCode, killedCode} {
+		if jobpolicy.MatchPod(job.PodFailurePolicy, drainedPod(job, code)).Action == batch.ActionIgnore {
+			return true
+		}
+	}
+	return false
 }
 
 // podsText says how many pods there are, and how long the Job waits before replacements.
@@ -148,8 +162,8 @@ func count(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// waves returns the elapsed time that delays add in the worst case. WorstCaseResult has
-// the sum over all indexes, but indexes wait in waves, each as large as the number of
+// waves estimates the elapsed time that delays add in the worst case. WorstCaseResult has
+// the sum over all indexes, but if all runs take equally long, indexes wait in waves, each as large as the number of
 // indexes that can wait at once; as in Kubernetes, a waiting index counts towards
 // parallelism. Without limits per index the whole Job shares one delay, and waves returns
 // the longest Duration.
