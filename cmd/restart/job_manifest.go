@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -210,19 +211,29 @@ func (m *manifest) setCommand(container, command string) error {
 	return fmt.Errorf("the Job has no such container; it has %s", strings.Join(names, ", "))
 }
 
-// wordsOf splits a command at spaces outside of quotes, which it removes.
+// wordsOf splits a command at white space outside of quotes, and removes quotes and
+// backslashes as a shell does: a backslash is for the next character, but between single
+// quotes it is itself, and between double quotes before other characters than \ " $ and `.
 func wordsOf(command string) (words []string, err error) {
 	var word strings.Builder
-	begun, quote := false, rune(0)
+	begun, escaped, quote := false, false, rune(0)
 	for _, c := range command + " " {
 		switch {
+		case escaped:
+			if quote == '"' && !strings.ContainsRune("\\\"$`", c) {
+				word.WriteByte('\\')
+			}
+			word.WriteRune(c)
+			escaped = false
+		case c == '\\' && quote != '\'':
+			begun, escaped = true, true
 		case c == quote:
 			quote = 0
 		case quote != 0:
 			word.WriteRune(c)
 		case c == '"' || c == '\'':
 			begun, quote = true, c
-		case c != ' ':
+		case !unicode.IsSpace(c):
 			begun = true
 			word.WriteRune(c)
 		case begun:
@@ -231,8 +242,11 @@ func wordsOf(command string) (words []string, err error) {
 			begun = false
 		}
 	}
-	if quote != 0 {
+	switch {
+	case quote != 0:
 		return nil, fmt.Errorf("must end with the %c that it begins with", quote)
+	case begun:
+		return nil, errors.New("must not end with a backslash")
 	}
 	return words, nil
 }

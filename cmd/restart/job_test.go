@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -221,6 +222,28 @@ func TestGoldenFilesAreUsed(t *testing.T) {
 			if _, err := os.Stat(source(name)); err != nil {
 				t.Errorf("%s: %v", file, err)
 			}
+		}
+	}
+}
+
+func TestWordsAreThoseOfAShell(t *testing.T) {
+	for command, want := range map[string][]string{
+		"":                        nil,
+		" a\tb\nc ":               {"a", "b", "c"},
+		`sh -c "echo \"a b\""`:    {"sh", "-c", `echo "a b"`},
+		`sh -c 'echo "a\nb"'`:     {"sh", "-c", `echo "a\nb"`},
+		`"\a\\\$\` + "`" + `" ''`: {`\a\$` + "`", ""},
+		`a\ b\'c d"e f"g`:         {"a b'c", "de fg"},
+	} {
+		if got, err := wordsOf(command); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v, want %q", command, got, err, want)
+		}
+	}
+	for command, want := range map[string]string{
+		`'a`: "must end with the ' that it begins with", `"a\"`: `must end with the " that it begins with`, `a\`: "must not end with a backslash",
+	} {
+		if got, err := wordsOf(command); err == nil || err.Error() != want {
+			t.Errorf("%s: %q, %v, want %s", command, got, err, want)
 		}
 	}
 }
