@@ -417,6 +417,7 @@ func TestFiles(t *testing.T) {
 	write("bundle/notes.json", `{"some": "json"}`)
 	write("bundle/readme.txt", "no manifest")
 	const mistaken = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {backofLimit: 1}\n"
+	write("blank/a.yaml", " \n")
 	write("checked/a.yaml", mistaken)
 	write("checked/deep/b.yaml", mistaken)
 	var crash map[string]any
@@ -483,6 +484,12 @@ func TestFiles(t *testing.T) {
 		{"check -f -", ofCluster, 0, "nothing found", ""},
 		{"check -f - ", endless, 0, "1 warning", ""},
 		{"check -f - --strict", endless, 1, "1 warning", ""},
+		{"check -f -", "", 2, "", "no Kubernetes objects in standard input: whatever should have written them may have failed"},
+		{"check -f -", "\n  \n# a comment\n---\n", 2, "", "no Kubernetes objects in standard input"},
+		{"check -f blank/a.yaml", "", 2, "", "no Kubernetes objects in blank/a.yaml"},
+		{"check -f blank,checked", "", 1, "1 object in blank, checked: 3 errors.", ""},
+		{"check -f list.json -l a=b", "", 0, "0 objects in list.json: nothing found", ""},
+		{"check -f -", "just: values\n", 0, "0 objects in standard input: nothing found", ""},
 		{"-f missing.yaml", "", 2, "", "no such file"},
 		{"-f -", "kind: [", 2, "", "nothing to explain could be read"},
 		{"-f -", "", 2, "", "no Kubernetes objects in standard input; they are in the output of kubectl get with -o yaml or json"},
