@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -162,6 +163,9 @@ func (p *program) checkFiles(args []string, options check.Options) (all []checke
 			all = append(all, checked{File: file.Name, Findings: file.Findings})
 		}
 		for _, object := range file.Objects {
+			if namespace := *p.config.Namespace; namespace != "" && cmp.Or(object.Namespace, namespace) != namespace {
+				continue
+			}
 			judgement := object.Judge(options)
 			value, judged := object.Value.(metav1.Object)
 			if judged && !selector.Matches(labels.Set(value.GetLabels())) {
