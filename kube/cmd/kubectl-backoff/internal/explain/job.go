@@ -217,10 +217,27 @@ func (j *jobView) state() jobpolicy.State {
 			m.LastFailure = t
 		}
 	}
-	if s := &j.job.Status; m.Failures > 0 && s.Succeeded == 0 && success.IsZero() {
-		m.Failures = max(m.Failures, int(s.Failed)) // those without a pod failed in a row, too
+	// Without a success, all failures that the status has are in a row, even if their pods
+	// are gone, and whether or not it has those of the pods that are left.
+	if s := &j.job.Status; s.Succeeded == 0 && success.IsZero() {
+		n := int(s.Failed)
+		if u := s.UncountedTerminatedPods; u != nil {
+			n += len(u.Failed)
+		}
+		m.Failures = max(m.Failures, n)
 	}
 	return m
+}
+
+// unseenInARow reports whether the delay depends on failures whose pods are not among Pods.
+func (j *jobView) unseenInARow() bool {
+	seen := 0
+	for _, p := range j.pods {
+		if p.Status.Phase == batch.PodFailed {
+			seen++
+		}
+	}
+	return j.plan.State.Failures > seen
 }
 
 func (j *jobView) counts() Counts {
@@ -275,16 +292,19 @@ func (j *jobView) start() *Start {
 		return nil
 	}
 	from := j.due()
-	why := "the delay after the last failed pod"
+	why, estimated := "the delay after the last failed pod", false
 	if j.spec.CompletionMode == batch.IndexedCompletion && j.spec.BackoffLimitPerIndex != nil {
 		why += " of the index"
 	} else if j.spec.ManagedBy != ours {
+		if estimated = j.unseenInARow(); estimated {
+			why = fmt.Sprintf("the delay after the last of %d failures in a row, as the status counts them", j.plan.State.Failures)
+		}
 		why += "; sooner if the Job controller has restarted since, because it keeps its delays in memory"
 		if j.ignored() {
 			why += ", or if it has not kept a failure that a rule ignores"
 		}
 	}
-	return &Start{From: from, To: from.Add(2 * time.Second), Why: why}
+	return &Start{From: from, To: from.Add(2 * time.Second), Estimated: estimated, Why: why}
 }
 
 // podsDue says how many pods can start now, and who holds places meanwhile.

@@ -74,6 +74,16 @@ func TestJobs(t *testing.T) {
 		}), []*corev1.Pod{jobPod("a", 1, -30, false), jobPod("b", 0, -20, false), jobPod("c", 1, -5, false)}, []string{"between 12:00:05 and 12:00:07"}},
 		{"failed pods are gone", jobOf(func(j *batchv1.Job) { j.Status.Failed = 4 }), []*corev1.Pod{jobPod("d", 1, -5, false)},
 			[]string{"between 12:01:15 and", "3 earlier failed pods that the cluster no longer has"}},
+		{"failed pods are gone, and the last is not in the status", jobOf(func(j *batchv1.Job) { j.Status.Failed = 3 }), []*corev1.Pod{jobPod("d", 1, -5, true)},
+			[]string{"~in 1m15s to 1m17s", "4 failures counted", "its next pod starts in 1m15s to 1m17s, as an estimate",
+				"from the delay after the last of 4 failures in a row, as the status counts them; sooner if the Job controller has restarted since"}},
+		{"failed pods are gone, and the last is uncounted", jobOf(func(j *batchv1.Job) {
+			j.Status.Failed, j.Status.UncountedTerminatedPods = 3, &batchv1.UncountedTerminatedPods{Failed: []types.UID{"d"}}
+		}), []*corev1.Pod{jobPod("d", 1, -5, true)}, []string{"~in 1m15s to 1m17s"}},
+		{"all failed pods are gone", jobOf(func(j *batchv1.Job) { j.Status.Failed = 3 }), nil, []string{"1 pod can start now"}},
+		{"a success before the pods that are gone", jobOf(func(j *batchv1.Job) {
+			j.Spec.Completions, j.Status.Succeeded, j.Status.Failed = &two, 1, 3
+		}), []*corev1.Pod{jobPod("d", 1, -5, true)}, []string{"its next pod starts in 5s to 7s, after"}},
 		{"our controller's memory", jobOf(func(j *batchv1.Job) {
 			managed := ours
 			j.Spec.ManagedBy = &managed
@@ -158,7 +168,9 @@ func TestJobs(t *testing.T) {
 	} {
 		var text strings.Builder
 		x := New(ownedBy(tt.job, tt.pods), noon).Job(tt.job)
-		(&Printer{W: &text, Options: noon}).Job(&x)
+		w := &Printer{W: &text, Options: noon}
+		w.Job(&x)
+		w.Next(New(ownedBy(tt.job, tt.pods), noon).Next())
 		for _, part := range tt.says {
 			if !strings.Contains(text.String(), part) {
 				t.Errorf("%s: want %q in\n%s", tt.name, part, text.String())
