@@ -16,7 +16,8 @@ func (p *program) nextCommand() *cobra.Command {
 		Use:   "next",
 		Short: "Everything that waits, the next start first",
 		Long: `Shows every container, pod and Job that waits, the next start first. Estimated starts
-have a tilde. Those that nothing tells, such as pods without a node, come last.
+have a tilde. Those that nothing tells, such as pods without a node, come last, and so do
+Jobs that fail at their deadline before they would start another pod.
 
 With -w the table is live, on a screen of its own, until you press Ctrl-C. If the output is
 not a terminal, each change is a line instead; with -o json, a JSON object in a line.`,

@@ -191,6 +191,77 @@ func TestFailingJobsHaveNoLimits(t *testing.T) {
 	}
 }
 
+// A Job that started ten minutes ago and whose pod failed five seconds ago: no pod starts at
+// or after the deadline.
+func TestNoPodStartsAfterTheDeadline(t *testing.T) {
+	failed := []*corev1.Pod{jobPod("a", 1, -5, true)} // its delay is over in 5s
+	const starts = "its next pod starts in 5s to 7s"
+	const looks = "so it fails as soon as the Job controller looks at it (DeadlineExceeded)"
+	ofIndex := func(j *batchv1.Job) {
+		j.Spec.CompletionMode, j.Spec.BackoffLimitPerIndex = new(batchv1.IndexedCompletion), new(int32(3))
+	}
+	indexPod := jobPod("a", 1, -5, true)
+	indexPod.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: "0", batchv1.JobIndexFailureCountAnnotation: "0"}
+	for _, tt := range []struct {
+		name     string
+		deadline int64
+		change   func(*batchv1.Job)
+		pods     []*corev1.Pod
+		undated  bool
+		says     []string
+		not      []string
+	}{
+		{name: "before the delay is over", deadline: 603, pods: failed, not: []string{starts, "in 5s to 7s", "Delay"}, says: []string{
+			"j: it fails at its deadline, 12:00:03, in 3s (DeadlineExceeded), before its next pod would start; the latest failed pod: a",
+			"next start    never: the Job's deadline comes before the delay is over, at 12:00:05, in 5s", "\nnever "}},
+		{name: "when the delay is over", deadline: 605, pods: failed, not: []string{starts}, says: []string{"\nnever "}},
+		{name: "after the delay", deadline: 606, pods: failed, not: []string{"never", "DeadlineExceeded"}, says: []string{starts, "\nin 5s to 7s "}},
+		{name: "none for a suspended Job", deadline: 603, pods: failed, not: []string{"DeadlineExceeded"}, says: []string{"it is suspended"},
+			change: func(j *batchv1.Job) { j.Spec.Suspend = new(true) }},
+		{name: "none for a suspended Job that was resumed and has not started", deadline: 3, pods: failed, not: []string{"DeadlineExceeded"}, says: []string{starts},
+			change: func(j *batchv1.Job) { j.Status.StartTime = nil }},
+		{name: "none for another controller's Job", deadline: 3, pods: failed, not: []string{"DeadlineExceeded"}, says: []string{"whose delays are not known"},
+			change: func(j *batchv1.Job) { j.Spec.ManagedBy = new("example.com/controller") }},
+		{name: "just over", deadline: 600, not: []string{"can start now", "to do", "may not create pods"}, says: []string{
+			"its deadline was at 12:00:00, 0s ago, " + looks, "never: the Job's deadline is over", "\nnever "}},
+		{name: "long over", deadline: 569, not: []string{"can start now"}, says: []string{looks, "to do         see whether the Job controller runs"}},
+		{name: "perhaps long over", deadline: 300, undated: true, not: []string{"could start by now", "to do"}, says: []string{looks + ", unless that has happened since the files were taken"}},
+		{name: "over during the delay", deadline: 590, pods: failed, not: []string{starts}, says: []string{looks, "\nnever "}},
+		{name: "over while a pod runs", deadline: 590, pods: []*corev1.Pod{podIn(corev1.RestartPolicyNever, 0, running, nil)}, not: []string{"nothing is wrong"}, says: []string{looks, "\nnever "},
+			change: func(j *batchv1.Job) { j.Status.Active = 1 }},
+		{name: "over, and the failure is decided", deadline: 590, not: []string{looks, "never"}, says: []string{"it is failing and waits for its pods to end"},
+			change: func(j *batchv1.Job) {
+				j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue}}
+			}},
+		{name: "over, and the limit of failures comes first", deadline: 590, pods: failed, not: []string{looks}, says: []string{"1 failure counted"},
+			change: func(j *batchv1.Job) { j.Spec.BackoffLimit = new(int32(0)) }},
+		{name: "before the delay of an index is over", deadline: 603, change: ofIndex, pods: []*corev1.Pod{indexPod}, not: []string{starts, "in 5s to 7s", "IndexDelay"}, says: []string{
+			"it fails at its deadline, 12:00:03", "0: 1 failure; no next pod, because the Job's deadline comes before the delay is over", "\nnever "}},
+	} {
+		job := jobOf(func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = &tt.deadline })
+		if tt.change != nil {
+			tt.change(job)
+		}
+		o := noon
+		o.Undated = tt.undated
+		var text strings.Builder
+		w, explainer := &Printer{W: &text, Options: o}, New(ownedBy(job, tt.pods), o)
+		x := explainer.Job(job)
+		w.Job(&x)
+		w.Next(explainer.Next())
+		for _, part := range tt.says {
+			if !strings.Contains(text.String(), part) {
+				t.Errorf("%s: want %q in\n%s", tt.name, part, text.String())
+			}
+		}
+		for _, part := range tt.not {
+			if strings.Contains(text.String(), part) {
+				t.Errorf("%s: %q is in\n%s", tt.name, part, text.String())
+			}
+		}
+	}
+}
+
 // Events about pods that are gone are a Job's own, not those of a Job whose name begins
 // alike, or of an earlier Job of the same name.
 func TestLostPodsAreTheJobsOwn(t *testing.T) {
