@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -155,11 +156,16 @@ func (p *program) checkFiles(args []string, options check.Options) (all []checke
 	if err != nil {
 		return nil, 0, usagef("--selector %q: %w", p.selector, err)
 	}
+	empty := true
 	judge := func(file *check.File) {
+		empty = empty && len(file.Findings)+len(file.Objects)+file.NoObjects+file.Templated+file.Encrypted == 0
 		if len(file.Findings) > 0 {
 			all = append(all, checked{File: file.Name, Findings: file.Findings})
 		}
 		for _, object := range file.Objects {
+			if namespace := *p.config.Namespace; namespace != "" && cmp.Or(object.Namespace, namespace) != namespace {
+				continue
+			}
 			judgement := object.Judge(options)
 			value, judged := object.Value.(metav1.Object)
 			if judged && !selector.Matches(labels.Set(value.GetLabels())) {
@@ -179,6 +185,9 @@ func (p *program) checkFiles(args []string, options check.Options) (all []checke
 		for _, source := range check.Sources(p.recursive, name) {
 			judge(source.File())
 		}
+	}
+	if empty {
+		return nil, 0, usagef("no Kubernetes objects%s: whatever should have written them may have failed", p.where())
 	}
 	return all, total, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,7 +74,7 @@ func (p *program) fromFiles(args []string) (*selection, error) {
 	}
 	s := &selection{named: named}
 	s.objects.Events, s.objects.Nodes, s.objects.Partial = f.events, f.nodes, "not in the files"
-	f.setNamespaces()
+	f.setNamespaces(p.defaultNamespace())
 	for _, t := range f.targets {
 		switch t := t.(type) {
 		case *corev1.Pod:
@@ -182,16 +183,23 @@ func kindOf(o metav1.Object) string {
 	return owner.Kind
 }
 
-// setNamespaces gives objects without a namespace that of kubectl apply.
-func (f *filed) setNamespaces() {
+// defaultNamespace is the namespace of objects in files that name none. As in kubectl
+// apply, it is that of -n; the one of the current context does not count, because files
+// need no cluster.
+func (p *program) defaultNamespace() string {
+	return cmp.Or(*p.config.Namespace, metav1.NamespaceDefault)
+}
+
+// setNamespaces gives objects without a namespace the default one.
+func (f *filed) setNamespaces(namespace string) {
 	for _, o := range f.targets {
 		if o.GetNamespace() == "" {
-			o.SetNamespace(metav1.NamespaceDefault)
+			o.SetNamespace(namespace)
 		}
 	}
 	for _, e := range f.events {
 		if e.InvolvedObject.Namespace == "" {
-			e.InvolvedObject.Namespace = metav1.NamespaceDefault
+			e.InvolvedObject.Namespace = namespace
 		}
 	}
 }

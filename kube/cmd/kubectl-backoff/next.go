@@ -16,7 +16,8 @@ func (p *program) nextCommand() *cobra.Command {
 		Use:   "next",
 		Short: "Everything that waits, the next start first",
 		Long: `Shows every container, pod and Job that waits, the next start first. Estimated starts
-have a tilde. Those that nothing tells, such as pods without a node, come last.
+have a tilde. Those that nothing tells, such as pods without a node, come last, and so do
+Jobs that fail at their deadline before they would start another pod.
 
 With -w the table is live, on a screen of its own, until you press Ctrl-C. If the output is
 not a terminal, each change is a line instead; with -o json, a JSON object in a line.`,
@@ -53,7 +54,7 @@ func (p *program) next(ctx context.Context, watch bool) error {
 		if err != nil {
 			return err
 		}
-		return p.printNext(s.objects)
+		return p.printNext(s.objects, s.isTarget)
 	}
 	c, err := p.connect()
 	if err != nil {
@@ -66,7 +67,7 @@ func (p *program) next(ctx context.Context, watch bool) error {
 	if watch {
 		return p.watchNext(ctx, c, objects, withJobs)
 	}
-	return p.printNext(objects)
+	return p.printNext(objects, func(*explain.Waiting) bool { return true })
 }
 
 // waitingObjects reads the pods and Jobs that may wait, and the Events about them. It
@@ -96,10 +97,13 @@ func (p *program) waitingObjects(ctx context.Context, c *cluster) (objects expla
 	return s.objects, jobsErr == nil, err
 }
 
-func (p *program) printNext(objects explain.Objects) error {
-	all := explain.New(objects, p.options()).Next()
-	if all == nil {
-		all = []explain.Waiting{}
+// printNext prints what waits among the objects and is wanted.
+func (p *program) printNext(objects explain.Objects, wanted func(*explain.Waiting) bool) error {
+	all := []explain.Waiting{}
+	for _, w := range explain.New(objects, p.options()).Next() {
+		if wanted(&w) {
+			all = append(all, w)
+		}
 	}
 	names := []string{}
 	named := make(map[string]bool)

@@ -416,7 +416,13 @@ func TestFiles(t *testing.T) {
 	write("bundle/deep/events.yaml", secret[1])
 	write("bundle/notes.json", `{"some": "json"}`)
 	write("bundle/readme.txt", "no manifest")
+	const twoJobs = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: one, uid: u1, labels: {app: one}}\n" +
+		"spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: x}]}}}\nstatus: {startTime: '2026-11-01T11:59:50Z'}\n---\n" +
+		"apiVersion: batch/v1\nkind: Job\nmetadata: {name: two, namespace: shop, uid: u2, labels: {app: two}}\n" +
+		"spec: {backofLimit: 1, template: {spec: {restartPolicy: Never, containers: [{name: main, image: x}]}}}\nstatus: {startTime: '2026-11-01T11:59:50Z'}\n"
 	const mistaken = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {backofLimit: 1}\n"
+	write("blank/a.yaml", " \n")
+	write("two.yaml", twoJobs)
 	write("checked/a.yaml", mistaken)
 	write("checked/deep/b.yaml", mistaken)
 	var crash map[string]any
@@ -483,6 +489,23 @@ func TestFiles(t *testing.T) {
 		{"check -f -", ofCluster, 0, "nothing found", ""},
 		{"check -f - ", endless, 0, "1 warning", ""},
 		{"check -f - --strict", endless, 1, "1 warning", ""},
+		{"next -f list.json", "", 0, "pod/web-7d9f", ""},
+		{"next -f list.json -n other", "", 0, "nothing waits", ""},
+		{"next -f list.json -n other -o name", "", 0, "", ""},
+		{"next -f list.json -l app=other", "", 0, "nothing waits", ""},
+		{"next -f list.json -n shop", "", 0, "pod/web-7d9f", ""},
+		{"next -f two.yaml -l app=one -o name", "", 0, "job.batch/one\n", ""},
+		{"next -f two.yaml -n other -o name", "", 0, "job.batch/one\n", ""},
+		{"-f two.yaml -n other -o name", "", 0, "job.batch/one\n", ""},
+		{"check -f two.yaml", "", 1, "2 objects in two.yaml: 1 error", ""},
+		{"check -f two.yaml -n shop", "", 1, "2 objects in two.yaml: 1 error", ""},
+		{"check -f two.yaml -n other", "", 0, "1 object in two.yaml: nothing found", ""},
+		{"check -f -", "", 2, "", "no Kubernetes objects in standard input: whatever should have written them may have failed"},
+		{"check -f -", "\n  \n# a comment\n---\n", 2, "", "no Kubernetes objects in standard input"},
+		{"check -f blank/a.yaml", "", 2, "", "no Kubernetes objects in blank/a.yaml"},
+		{"check -f blank,checked", "", 1, "1 object in blank, checked: 3 errors.", ""},
+		{"check -f list.json -l a=b", "", 0, "0 objects in list.json: nothing found", ""},
+		{"check -f -", "just: values\n", 0, "0 objects in standard input: nothing found", ""},
 		{"-f missing.yaml", "", 2, "", "no such file"},
 		{"-f -", "kind: [", 2, "", "nothing to explain could be read"},
 		{"-f -", "", 2, "", "no Kubernetes objects in standard input; they are in the output of kubectl get with -o yaml or json"},

@@ -27,6 +27,13 @@ type selection struct {
 	objects explain.Objects
 }
 
+// isTarget reports whether something that waits is a target, or a part of one.
+func (s *selection) isTarget(w *explain.Waiting) bool {
+	return slices.ContainsFunc(s.targets, func(o metav1.Object) bool {
+		return o.GetNamespace() == w.Namespace && o.GetName() == w.Name && kindOf(o) == w.Kind
+	})
+}
+
 // fromCluster reads the objects that the arguments name, and those that explain them.
 func (p *program) fromCluster(ctx context.Context, c *cluster, args []string) (*selection, error) {
 	if len(args) == 0 && p.fieldSelector != "" {

@@ -89,7 +89,10 @@ func (x *Explainer) Job(job *batchv1.Job) Job {
 		}
 		slices.SortFunc(out.Waiting, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
 	}
-	out.Start = j.start()
+	for i := range out.Indexes {
+		out.Indexes[i].Start = j.beforeDeadline(out.Indexes[i].Start)
+	}
+	out.Start = j.beforeDeadline(j.start())
 	out.Findings = FindingsOf(job)
 	j.summarize(&out)
 	out.Notes = append(out.Notes, j.leftBehind()...)
@@ -112,9 +115,12 @@ type jobView struct {
 	foreign bool // an unknown controller runs the Job
 	plan    jobpolicy.Plan
 	planned bool
-	hidden  bool // pods on which the plan depends are missing from Pods
-	raw     bool // the Job is a manifest, which no cluster has seen
-	notes   []string
+	// deadline is when the unfinished Job fails by activeDeadlineSeconds; zero if never, or if
+	// its end is decided already.
+	deadline time.Time
+	hidden   bool // pods on which the plan depends are missing from Pods
+	raw      bool // the Job is a manifest, which no cluster has seen
+	notes    []string
 }
 
 // The controllers whose delays are known.
@@ -140,6 +146,7 @@ func (x *Explainer) newJobView(job *batchv1.Job) *jobView {
 	default:
 		j.foreign = true
 	}
+	j.deadline = j.failsAt()
 	j.hidden = j.podsHidden()
 	j.raw = j.Partial != "" && job.UID == "" && job.Status.StartTime == nil && len(job.Status.Conditions) == 0
 	if j.hidden || j.raw {
@@ -154,12 +161,63 @@ func (x *Explainer) newJobView(job *batchv1.Job) *jobView {
 		j.notes = append(j.notes, "the status makes no sense, so nothing is predicted: "+line(err.Error()))
 	}
 	j.plan, j.planned = plan, err == nil && !j.foreign
+	switch plan.MetricDeltas.Finished {
+	case batch.JobReasonPodFailurePolicy, batch.JobReasonBackoffLimitExceeded: // before any deadline
+		j.deadline = time.Time{}
+	}
 	if !j.foreign {
 		for _, n := range plan.Notes {
 			j.notes = append(j.notes, line(n))
 		}
 	}
 	return j
+}
+
+// failsAt returns the deadline of the Job for newJobView.
+func (j *jobView) failsAt() time.Time {
+	seconds, start := j.spec.ActiveDeadlineSeconds, j.job.Status.StartTime
+	if seconds == nil || start.IsZero() || j.spec.Suspend || j.foreign {
+		return time.Time{}
+	}
+	for _, c := range j.object.Status.Conditions {
+		switch c.Type {
+		case batchv1.JobComplete, batchv1.JobFailed, batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget:
+			if c.Status == corev1.ConditionTrue {
+				return time.Time{}
+			}
+		}
+	}
+	l := Limit{Max: *seconds}
+	l.timed(start, j.Now, "")
+	return l.At
+}
+
+// deadlineOver reports whether the deadline has passed, so that the Job controller fails
+// the Job as soon as it looks at it.
+func (j *jobView) deadlineOver() bool { return !j.deadline.IsZero() && !j.deadline.After(j.Now) }
+
+// beforeDeadline returns the start of a pod, or one that says that it never starts, because
+// the deadline is not later.
+func (j *jobView) beforeDeadline(s *Start) *Start {
+	switch {
+	case s == nil || j.deadline.IsZero() || j.deadline.After(s.From):
+		return s
+	case j.deadlineOver():
+		return &Start{Never: true, Why: "the Job's deadline is over"}
+	}
+	return &Start{Never: true, Why: "the Job's deadline comes before the delay is over, at " + until(s.From, j.Now)}
+}
+
+// deadlineText says that the Job fails at its deadline instead of starting another pod.
+func (j *jobView) deadlineText() string {
+	if !j.deadlineOver() {
+		return "it fails at its deadline, " + until(j.deadline, j.Now) + " (DeadlineExceeded), before its next pod would start"
+	}
+	text := "its deadline was at " + until(j.deadline, j.Now) + ", so it fails as soon as the Job controller looks at it (DeadlineExceeded)"
+	if j.Undated {
+		text += ", unless that has happened since the files were taken"
+	}
+	return text
 }
 
 // podsHidden reports whether Pods lack pods of the Job that the cluster has: some of the
@@ -217,10 +275,27 @@ func (j *jobView) state() jobpolicy.State {
 			m.LastFailure = t
 		}
 	}
-	if s := &j.job.Status; m.Failures > 0 && s.Succeeded == 0 && success.IsZero() {
-		m.Failures = max(m.Failures, int(s.Failed)) // those without a pod failed in a row, too
+	// Without a success, all failures that the status has are in a row, even if their pods
+	// are gone, and whether or not it has those of the pods that are left.
+	if s := &j.job.Status; s.Succeeded == 0 && success.IsZero() {
+		n := int(s.Failed)
+		if u := s.UncountedTerminatedPods; u != nil {
+			n += len(u.Failed)
+		}
+		m.Failures = max(m.Failures, n)
 	}
 	return m
+}
+
+// unseenInARow reports whether the delay depends on failures whose pods are not among Pods.
+func (j *jobView) unseenInARow() bool {
+	seen := 0
+	for _, p := range j.pods {
+		if p.Status.Phase == batch.PodFailed {
+			seen++
+		}
+	}
+	return j.plan.State.Failures > seen
 }
 
 func (j *jobView) counts() Counts {
@@ -275,16 +350,19 @@ func (j *jobView) start() *Start {
 		return nil
 	}
 	from := j.due()
-	why := "the delay after the last failed pod"
+	why, estimated := "the delay after the last failed pod", false
 	if j.spec.CompletionMode == batch.IndexedCompletion && j.spec.BackoffLimitPerIndex != nil {
 		why += " of the index"
 	} else if j.spec.ManagedBy != ours {
+		if estimated = j.unseenInARow(); estimated {
+			why = fmt.Sprintf("the delay after the last of %d failures in a row, as the status counts them", j.plan.State.Failures)
+		}
 		why += "; sooner if the Job controller has restarted since, because it keeps its delays in memory"
 		if j.ignored() {
 			why += ", or if it has not kept a failure that a rule ignores"
 		}
 	}
-	return &Start{From: from, To: from.Add(2 * time.Second), Why: why}
+	return &Start{From: from, To: from.Add(2 * time.Second), Estimated: estimated, Why: why}
 }
 
 // podsDue says how many pods can start now, and who holds places meanwhile.

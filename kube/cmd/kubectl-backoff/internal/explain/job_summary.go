@@ -57,6 +57,11 @@ func (j *jobView) summarize(x *Job) {
 		x.Summary, x.Trouble = "it is suspended; set spec.suspend to false to resume it", true
 	case j.raw:
 		x.Summary, x.Advice = asInAManifest, judgeManifests
+	case j.deadlineOver():
+		x.Summary, x.Trouble = j.deadlineText(), true
+		if !j.Undated && j.Now.Sub(j.deadline) > overdueAfter {
+			x.Advice = "see whether the Job controller runs: it should have failed the Job by now"
+		}
 	case j.hidden:
 		whose := "its pods"
 		if len(j.objects) > 0 {
@@ -74,6 +79,9 @@ func (j *jobView) summarize(x *Job) {
 		}
 	case x.Start != nil && len(j.plan.Create) == 0:
 		x.Summary, x.Trouble = "its next pod starts "+x.Start.soon(j.Options)+", after a delay because of a failure", true
+		if x.Start.Never {
+			x.Summary = j.deadlineText()
+		}
 		if len(x.Failures) > 0 {
 			x.Summary += "; the latest failed pod: " + x.Failures[0].text()
 		}

@@ -74,6 +74,16 @@ func TestJobs(t *testing.T) {
 		}), []*corev1.Pod{jobPod("a", 1, -30, false), jobPod("b", 0, -20, false), jobPod("c", 1, -5, false)}, []string{"between 12:00:05 and 12:00:07"}},
 		{"failed pods are gone", jobOf(func(j *batchv1.Job) { j.Status.Failed = 4 }), []*corev1.Pod{jobPod("d", 1, -5, false)},
 			[]string{"between 12:01:15 and", "3 earlier failed pods that the cluster no longer has"}},
+		{"failed pods are gone, and the last is not in the status", jobOf(func(j *batchv1.Job) { j.Status.Failed = 3 }), []*corev1.Pod{jobPod("d", 1, -5, true)},
+			[]string{"~in 1m15s to 1m17s", "4 failures counted", "its next pod starts in 1m15s to 1m17s, as an estimate",
+				"from the delay after the last of 4 failures in a row, as the status counts them; sooner if the Job controller has restarted since"}},
+		{"failed pods are gone, and the last is uncounted", jobOf(func(j *batchv1.Job) {
+			j.Status.Failed, j.Status.UncountedTerminatedPods = 3, &batchv1.UncountedTerminatedPods{Failed: []types.UID{"d"}}
+		}), []*corev1.Pod{jobPod("d", 1, -5, true)}, []string{"~in 1m15s to 1m17s"}},
+		{"all failed pods are gone", jobOf(func(j *batchv1.Job) { j.Status.Failed = 3 }), nil, []string{"1 pod can start now"}},
+		{"a success before the pods that are gone", jobOf(func(j *batchv1.Job) {
+			j.Spec.Completions, j.Status.Succeeded, j.Status.Failed = &two, 1, 3
+		}), []*corev1.Pod{jobPod("d", 1, -5, true)}, []string{"its next pod starts in 5s to 7s, after"}},
 		{"our controller's memory", jobOf(func(j *batchv1.Job) {
 			managed := ours
 			j.Spec.ManagedBy = &managed
@@ -158,7 +168,9 @@ func TestJobs(t *testing.T) {
 	} {
 		var text strings.Builder
 		x := New(ownedBy(tt.job, tt.pods), noon).Job(tt.job)
-		(&Printer{W: &text, Options: noon}).Job(&x)
+		w := &Printer{W: &text, Options: noon}
+		w.Job(&x)
+		w.Next(New(ownedBy(tt.job, tt.pods), noon).Next())
 		for _, part := range tt.says {
 			if !strings.Contains(text.String(), part) {
 				t.Errorf("%s: want %q in\n%s", tt.name, part, text.String())
@@ -176,6 +188,77 @@ func TestFailingJobsHaveNoLimits(t *testing.T) {
 	pods := []*corev1.Pod{podIn(corev1.RestartPolicyOnFailure, 1, running, ended(1, -90))}
 	if x := New(ownedBy(job, pods), noon).Job(job); len(x.Limits) > 0 || len(x.Notes) > 0 {
 		t.Errorf("limits %v, notes %q", x.Limits, x.Notes)
+	}
+}
+
+// A Job that started ten minutes ago and whose pod failed five seconds ago: no pod starts at
+// or after the deadline.
+func TestNoPodStartsAfterTheDeadline(t *testing.T) {
+	failed := []*corev1.Pod{jobPod("a", 1, -5, true)} // its delay is over in 5s
+	const starts = "its next pod starts in 5s to 7s"
+	const looks = "so it fails as soon as the Job controller looks at it (DeadlineExceeded)"
+	ofIndex := func(j *batchv1.Job) {
+		j.Spec.CompletionMode, j.Spec.BackoffLimitPerIndex = new(batchv1.IndexedCompletion), new(int32(3))
+	}
+	indexPod := jobPod("a", 1, -5, true)
+	indexPod.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: "0", batchv1.JobIndexFailureCountAnnotation: "0"}
+	for _, tt := range []struct {
+		name     string
+		deadline int64
+		change   func(*batchv1.Job)
+		pods     []*corev1.Pod
+		undated  bool
+		says     []string
+		not      []string
+	}{
+		{name: "before the delay is over", deadline: 603, pods: failed, not: []string{starts, "in 5s to 7s", "Delay"}, says: []string{
+			"j: it fails at its deadline, 12:00:03, in 3s (DeadlineExceeded), before its next pod would start; the latest failed pod: a",
+			"next start    never: the Job's deadline comes before the delay is over, at 12:00:05, in 5s", "\nnever "}},
+		{name: "when the delay is over", deadline: 605, pods: failed, not: []string{starts}, says: []string{"\nnever "}},
+		{name: "after the delay", deadline: 606, pods: failed, not: []string{"never", "DeadlineExceeded"}, says: []string{starts, "\nin 5s to 7s "}},
+		{name: "none for a suspended Job", deadline: 603, pods: failed, not: []string{"DeadlineExceeded"}, says: []string{"it is suspended"},
+			change: func(j *batchv1.Job) { j.Spec.Suspend = new(true) }},
+		{name: "none for a suspended Job that was resumed and has not started", deadline: 3, pods: failed, not: []string{"DeadlineExceeded"}, says: []string{starts},
+			change: func(j *batchv1.Job) { j.Status.StartTime = nil }},
+		{name: "none for another controller's Job", deadline: 3, pods: failed, not: []string{"DeadlineExceeded"}, says: []string{"whose delays are not known"},
+			change: func(j *batchv1.Job) { j.Spec.ManagedBy = new("example.com/controller") }},
+		{name: "just over", deadline: 600, not: []string{"can start now", "to do", "may not create pods"}, says: []string{
+			"its deadline was at 12:00:00, 0s ago, " + looks, "never: the Job's deadline is over", "\nnever "}},
+		{name: "long over", deadline: 569, not: []string{"can start now"}, says: []string{looks, "to do         see whether the Job controller runs"}},
+		{name: "perhaps long over", deadline: 300, undated: true, not: []string{"could start by now", "to do"}, says: []string{looks + ", unless that has happened since the files were taken"}},
+		{name: "over during the delay", deadline: 590, pods: failed, not: []string{starts}, says: []string{looks, "\nnever "}},
+		{name: "over while a pod runs", deadline: 590, pods: []*corev1.Pod{podIn(corev1.RestartPolicyNever, 0, running, nil)}, not: []string{"nothing is wrong"}, says: []string{looks, "\nnever "},
+			change: func(j *batchv1.Job) { j.Status.Active = 1 }},
+		{name: "over, and the failure is decided", deadline: 590, not: []string{looks, "never"}, says: []string{"it is failing and waits for its pods to end"},
+			change: func(j *batchv1.Job) {
+				j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue}}
+			}},
+		{name: "over, and the limit of failures comes first", deadline: 590, pods: failed, not: []string{looks}, says: []string{"1 failure counted"},
+			change: func(j *batchv1.Job) { j.Spec.BackoffLimit = new(int32(0)) }},
+		{name: "before the delay of an index is over", deadline: 603, change: ofIndex, pods: []*corev1.Pod{indexPod}, not: []string{starts, "in 5s to 7s", "IndexDelay"}, says: []string{
+			"it fails at its deadline, 12:00:03", "0: 1 failure; no next pod, because the Job's deadline comes before the delay is over", "\nnever "}},
+	} {
+		job := jobOf(func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = &tt.deadline })
+		if tt.change != nil {
+			tt.change(job)
+		}
+		o := noon
+		o.Undated = tt.undated
+		var text strings.Builder
+		w, explainer := &Printer{W: &text, Options: o}, New(ownedBy(job, tt.pods), o)
+		x := explainer.Job(job)
+		w.Job(&x)
+		w.Next(explainer.Next())
+		for _, part := range tt.says {
+			if !strings.Contains(text.String(), part) {
+				t.Errorf("%s: want %q in\n%s", tt.name, part, text.String())
+			}
+		}
+		for _, part := range tt.not {
+			if strings.Contains(text.String(), part) {
+				t.Errorf("%s: %q is in\n%s", tt.name, part, text.String())
+			}
+		}
 	}
 }
 

@@ -17,12 +17,13 @@ type Waiting struct {
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
 	Container string    `json:"container,omitempty"` // "" if the whole object waits
-	Reason    string    `json:"reason"`              // such as CrashLoopBackOff
+	Reason    string    `json:"reason"`              // such as CrashLoopBackOff, or DeadlineExceeded
 	Restarts  int32     `json:"restarts,omitempty"`
 	Failures  int       `json:"failures,omitempty"` // of a Job, as they count
-	From      time.Time `json:"from,omitzero"`      // earliest start; zero if unknown
+	From      time.Time `json:"from,omitzero"`      // earliest start; zero if unknown or never
 	To        time.Time `json:"to,omitzero"`        // latest start
 	Estimated bool      `json:"estimated,omitempty"`
+	Never     bool      `json:"never,omitempty"` // nothing starts, because the Job fails at its deadline before
 	Why       string    `json:"why"`
 }
 
@@ -48,7 +49,14 @@ func (x *Explainer) Next() []Waiting {
 	return all
 }
 
-func (w *Waiting) starts(s *Start) { w.From, w.To, w.Estimated = s.From, s.To, s.Estimated }
+func (w *Waiting) starts(s *Start) {
+	w.From, w.To, w.Estimated, w.Never = s.From, s.To, s.Estimated, s.Never
+}
+
+// start returns when it starts.
+func (w *Waiting) start() Start {
+	return Start{From: w.From, To: w.To, Estimated: w.Estimated, Never: w.Never, Why: w.Why}
+}
 
 func (x *Explainer) waitingOfPod(p *corev1.Pod) (all []Waiting) {
 	w := Waiting{Kind: "Pod", Namespace: p.Namespace, Name: p.Name}
@@ -111,11 +119,22 @@ func (x *Explainer) waitingOfJob(job *batchv1.Job) (all []Waiting) {
 		w.Reason, w.Why = "Suspended", "it starts when spec.suspend is false"
 		return []Waiting{w}
 	}
+	never := func() []Waiting {
+		w.Reason, w.Why = string(batchv1.JobReasonDeadlineExceeded), j.deadlineText()
+		w.starts(&Start{Never: true})
+		return append(all, w)
+	}
+	if j.deadlineOver() {
+		return never()
+	}
 	if blockers := j.blockers(); len(blockers) > 0 {
 		w.Reason, w.Why = "PodReplacement", j.blockedText(blockers)
 		return []Waiting{w}
 	}
-	if s := j.start(); s != nil {
+	if s := j.beforeDeadline(j.start()); s != nil {
+		if s.Never {
+			return never()
+		}
 		w.Reason, w.Why = "Delay", s.Why
 		w.starts(s)
 		if len(j.plan.Create) == 0 {
@@ -131,8 +150,12 @@ func (x *Explainer) waitingOfJob(job *batchv1.Job) (all []Waiting) {
 			w.starts(s)
 		}
 	}
-	if w.Reason != "" {
+	switch {
+	case w.Reason == "":
+	case !j.beforeDeadline(&Start{From: w.From}).Never:
 		all = append(all, w)
+	case len(all) == 0:
+		return never()
 	}
 	return all
 }

@@ -26,8 +26,9 @@ func podEnded(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// overdueAfter is how long after the grace period of a deletion its end is overdue. A
-// kubelet kills at the end of the period and then cleans up and reports.
+// overdueAfter is how long after it was due an act of the control plane or a node is late:
+// the end of a deleted pod, since a kubelet kills at the end of the grace period and then
+// cleans up and reports, the first try of a scheduler, or the end of a Job at its deadline.
 const overdueAfter = 30 * time.Second
 
 // overdue reports whether a pod is being deleted and should have ended by now.

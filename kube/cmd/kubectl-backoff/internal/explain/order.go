@@ -115,7 +115,7 @@ func (v *podView) explainPreparing(c *Container, i int) {
 		c.Start = &Start{Why: "the kubelet tries again by itself, after two minutes at most, so it starts soon after the cause is gone"}
 		return
 	}
-	if since := v.preparingSince(); !since.IsZero() && v.Now.Sub(since) > patience {
+	if since := v.preparingSince(); !v.Undated && !since.IsZero() && v.Now.Sub(since) > patience {
 		c.Trouble = true
 		c.short += ", for " + short(v.Now.Sub(since))
 		c.Why += fmt.Sprintf(", for %s", short(v.Now.Sub(since)))

@@ -494,14 +494,22 @@ func (v *podView) summarizeFine(x *Pod) {
 	}
 }
 
+// unscheduledLate reports whether a scheduler should have looked at the pod by now.
+func (v *podView) unscheduledLate() bool {
+	created := v.p.CreationTimestamp.Time
+	return !v.Undated && !created.IsZero() && v.Now.Sub(created) > overdueAfter
+}
+
 // schedulingAdvice is the advice about a pod without a node.
 func (v *podView) schedulingAdvice() string {
 	c := condition(v.p, corev1.PodScheduled)
 	switch {
 	case len(v.p.Spec.SchedulingGates) > 0:
 		return "whoever set the scheduling gate removes it, for example a quota controller; until then no node is chosen"
-	case c == nil:
+	case c == nil && v.unscheduledLate():
 		return "nobody has tried to schedule it: see whether the scheduler " + line(cmp.Or(v.p.Spec.SchedulerName, "default-scheduler")) + " runs"
+	case c == nil:
+		return ""
 	}
 	if remedy := missing(c.Message, v.p.Namespace); remedy != "" {
 		return remedy

@@ -147,6 +147,48 @@ func TestPods(t *testing.T) {
 	}
 }
 
+// Nobody is said to be late before some time has passed, or if the objects may be older
+// than the time.
+func TestLatenessNeedsTime(t *testing.T) {
+	const scheduler, kubelet = "see whether the scheduler default-scheduler runs", "and the kubelet's log on node"
+	unscheduled := func(seconds int) *corev1.Pod {
+		p := podIn(corev1.RestartPolicyAlways, 0, waiting("ContainerCreating", ""), nil)
+		p.Spec.NodeName, p.Status.ContainerStatuses, p.CreationTimestamp = "", nil, at(seconds)
+		p.Status.Phase = corev1.PodPending
+		return p
+	}
+	undatedPod := unscheduled(-3600)
+	undatedPod.CreationTimestamp = metav1.Time{}
+	preparing := podIn(corev1.RestartPolicyAlways, 0, waiting("ContainerCreating", ""), nil)
+	since := at(-3600)
+	preparing.Status.Phase, preparing.Status.StartTime = corev1.PodPending, &since
+	for _, tt := range []struct {
+		name    string
+		pod     *corev1.Pod
+		undated bool
+		blames  string // "" if nobody
+	}{
+		{"no scheduler for 5s", unscheduled(-5), false, ""},
+		{"no scheduler for 30s", unscheduled(-30), false, ""},
+		{"no scheduler for 31s", unscheduled(-31), false, scheduler},
+		{"no scheduler for an hour, perhaps", unscheduled(-3600), true, ""},
+		{"a pod without a time", undatedPod, false, ""},
+		{"preparing for an hour", preparing, false, kubelet},
+		{"preparing for an hour, perhaps", preparing, true, ""},
+	} {
+		o := noon
+		o.Undated = tt.undated
+		var text strings.Builder
+		x := New(Objects{Pods: []*corev1.Pod{tt.pod}}, o).Pod(tt.pod)
+		(&Printer{W: &text, Options: o}).Pod(&x)
+		for _, blame := range []string{scheduler, kubelet} {
+			if strings.Contains(text.String(), blame) != (blame == tt.blames) {
+				t.Errorf("%s: blames %q, want %q:\n%s", tt.name, blame, tt.blames, text.String())
+			}
+		}
+	}
+}
+
 // restartsAllOn42 makes exit code 42 of a pod's container restart all containers.
 func restartsAllOn42(p *corev1.Pod) {
 	p.Spec.Containers[0].RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestartAllContainers,

@@ -207,6 +207,10 @@ var actions = map[backoff.Action]string{
 }
 
 func (w *Printer) start(s Start) {
+	if s.Never {
+		w.field("next start", "never: %s", s.Why)
+		return
+	}
 	if !s.Known() {
 		w.field("next start", "unknown: %s", s.Why)
 		return
@@ -343,7 +347,9 @@ func (w *Printer) indexes(all []Index) {
 			ignored = fmt.Sprintf(", %d ignored", x.Ignored)
 		}
 		next := "its pod " + line(x.Pod) + " is active"
-		if x.Start != nil {
+		if x.Start != nil && x.Start.Never {
+			next = "no next pod, because " + x.Start.Why
+		} else if x.Start != nil {
 			next = "next pod " + w.paint(yellow, x.Start.when(w.Options))
 		}
 		w.printf("  %d: %s%s; %s\n", x.Index, counted(x.Failures, "failure"), ignored, next)
@@ -498,8 +504,7 @@ func (w *Printer) Next(all []Waiting) {
 }
 
 func (w *Printer) row(x *Waiting) string {
-	starts := Start{From: x.From, To: x.To, Estimated: x.Estimated}
-	cells := []string{starts.brief(w.Options)}
+	cells := []string{x.start().brief(w.Options)}
 	if w.Namespaces {
 		cells = append(cells, line(x.Namespace))
 	}
@@ -523,6 +528,8 @@ func (s Start) brief(o Options) string {
 	now := o.Now
 	text := ""
 	switch {
+	case s.Never:
+		return "never"
 	case !s.Known():
 		return "unknown"
 	case now.After(s.To) && o.Undated:
@@ -548,8 +555,7 @@ func (w *Printer) Change(x Waiting, over bool) error {
 	}
 	text := "waits no longer"
 	if !over {
-		starts := Start{From: x.From, To: x.To, Estimated: x.Estimated}
-		text = fmt.Sprintf("%s, starts %s: %s", line(x.Reason), starts.when(w.Options), line(x.Why))
+		text = fmt.Sprintf("%s, starts %s: %s", line(x.Reason), x.start().when(w.Options), line(x.Why))
 	}
 	_, err := fmt.Fprintf(w.W, "%s %s/%s %s\n", clock(w.Options.Now, w.Options.Now), line(x.Namespace), name, text)
 	return err

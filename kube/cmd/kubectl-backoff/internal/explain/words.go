@@ -173,6 +173,8 @@ func until(t, now time.Time) string {
 func (s Start) when(o Options) string {
 	now, text := o.Now, ""
 	switch {
+	case s.Never:
+		return "never"
 	case !s.Known():
 		return "unknown"
 	case now.After(s.To) && o.Undated:
