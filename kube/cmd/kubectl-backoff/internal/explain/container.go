@@ -101,6 +101,7 @@ func (v *podView) container(i int) Container {
 	default:
 		v.explainWaiting(&c, i, events)
 	}
+	c.Start = v.beforeDeadline(c.Start)
 	if c.Trouble {
 		c.Events = shownEvents(events)
 	}

@@ -96,7 +96,7 @@ type Start struct {
 	From      time.Time `json:"from,omitzero"` // not before this time; zero if unknown
 	To        time.Time `json:"to,omitzero"`   // not after it, unless its machine is busy; zero if unknown
 	Estimated bool      `json:"estimated,omitempty"`
-	Never     bool      `json:"never,omitempty"` // nothing starts, because the Job fails at its deadline before; From and To are zero
+	Never     bool      `json:"never,omitempty"` // nothing starts, because the pod or the Job fails at its deadline before; From and To are zero
 	Why       string    `json:"why"`             // how the times follow, or why they are unknown or never
 }
 

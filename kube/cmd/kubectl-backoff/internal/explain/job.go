@@ -135,18 +135,15 @@ func (x *Explainer) newJobView(job *batchv1.Job) *jobView {
 	j.spec = j.job.Spec
 	j.spec.Default()
 	j.engine.ManagedBy = j.spec.ManagedBy
-	switch j.spec.ManagedBy {
-	case "", builtIn:
-	case ours:
+	switch j.foreign = isForeign(job); {
+	case j.spec.ManagedBy == ours:
 		engine, errs := jobcontroller.WithAnnotations(j.engine, job.Annotations)
 		j.engine = engine
 		for _, e := range errs {
 			j.notes = append(j.notes, "the controller ignores an annotation: "+line(e.Error()))
 		}
-	default:
-		j.foreign = true
 	}
-	j.deadline = j.failsAt()
+	j.deadline = x.failsAt(job)
 	j.hidden = j.podsHidden()
 	j.raw = j.Partial != "" && job.UID == "" && job.Status.StartTime == nil && len(job.Status.Conditions) == 0
 	if j.hidden || j.raw {
@@ -173,13 +170,19 @@ func (x *Explainer) newJobView(job *batchv1.Job) *jobView {
 	return j
 }
 
-// failsAt returns the deadline of the Job for newJobView.
-func (j *jobView) failsAt() time.Time {
-	seconds, start := j.spec.ActiveDeadlineSeconds, j.job.Status.StartTime
-	if seconds == nil || start.IsZero() || j.spec.Suspend || j.foreign {
+// isForeign reports whether an unknown controller runs the Job.
+func isForeign(job *batchv1.Job) bool {
+	by := job.Spec.ManagedBy
+	return by != nil && *by != "" && *by != builtIn && *by != ours
+}
+
+// failsAt returns when an unfinished Job fails by activeDeadlineSeconds, or zero.
+func (x *Explainer) failsAt(job *batchv1.Job) time.Time {
+	s, start := &job.Spec, job.Status.StartTime
+	if s.ActiveDeadlineSeconds == nil || start.IsZero() || s.Suspend != nil && *s.Suspend || isForeign(job) {
 		return time.Time{}
 	}
-	for _, c := range j.object.Status.Conditions {
+	for _, c := range job.Status.Conditions {
 		switch c.Type {
 		case batchv1.JobComplete, batchv1.JobFailed, batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget:
 			if c.Status == corev1.ConditionTrue {
@@ -187,8 +190,8 @@ func (j *jobView) failsAt() time.Time {
 			}
 		}
 	}
-	l := Limit{Max: *seconds}
-	l.timed(start, j.Now, "")
+	l := Limit{Max: *s.ActiveDeadlineSeconds}
+	l.timed(start.Time, x.Now, "")
 	return l.At
 }
 

@@ -262,6 +262,39 @@ func TestNoPodStartsAfterTheDeadline(t *testing.T) {
 	}
 }
 
+// A container does not start again if its pod or its Job fails at a deadline before.
+func TestNoContainerStartsAfterTheDeadline(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		pod, job int64 // deadlines, which count from ten minutes ago; 0 means none
+		says     string
+	}{
+		{"none", 0, 0, "it starts again"},
+		{"of the pod", 603, 0, "it does not start again: the pod fails before, at its deadline, 12:00:03, in 3s"},
+		{"of the pod, when the delay is over", 615, 0, "it does not start again: the pod fails before"},
+		{"of the pod, after the delay", 616, 700, "it starts again"},
+		{"of the Job", 700, 603, "it does not start again: its Job fails before, at its deadline, 12:00:03, in 3s"},
+	} {
+		pod := podIn(corev1.RestartPolicyOnFailure, 2, waiting("CrashLoopBackOff", backOffMessage), ended(1, -5)) // 15s are left
+		job := jobOf(func(j *batchv1.Job) { j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure })
+		if tt.pod > 0 {
+			pod.Spec.ActiveDeadlineSeconds = &tt.pod
+		}
+		if tt.job > 0 {
+			job.Spec.ActiveDeadlineSeconds = &tt.job
+		}
+		explainer := New(ownedBy(job, []*corev1.Pod{pod}), noon)
+		if got := explainer.Pod(pod).Summary; !strings.Contains(got, tt.says) {
+			t.Errorf("%s: %s; want %q", tt.name, got, tt.says)
+		}
+		for _, w := range explainer.Next() {
+			if never := !strings.Contains(tt.says, "it starts again"); w.Kind == "Pod" && w.Never != never {
+				t.Errorf("%s: next says %+v", tt.name, w)
+			}
+		}
+	}
+}
+
 // Events about pods that are gone are a Job's own, not those of a Job whose name begins
 // alike, or of an earlier Job of the same name.
 func TestLostPodsAreTheJobsOwn(t *testing.T) {

@@ -23,7 +23,7 @@ type Waiting struct {
 	From      time.Time `json:"from,omitzero"`      // earliest start; zero if unknown or never
 	To        time.Time `json:"to,omitzero"`        // latest start
 	Estimated bool      `json:"estimated,omitempty"`
-	Never     bool      `json:"never,omitempty"` // nothing starts, because the Job fails at its deadline before
+	Never     bool      `json:"never,omitempty"` // nothing starts, because the pod or the Job fails at its deadline before
 	Why       string    `json:"why"`
 }
 

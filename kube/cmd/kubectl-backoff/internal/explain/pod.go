@@ -216,6 +216,30 @@ func (v *podView) limits() []Limit {
 	return []Limit{l}
 }
 
+// beforeDeadline returns the start of a container, or one that says that it never starts,
+// because a deadline of the pod or of its Job is not later.
+func (v *podView) beforeDeadline(s *Start) *Start {
+	if s == nil || !s.Known() {
+		return s
+	}
+	if own := v.limits(); len(own) > 0 && !own[0].At.IsZero() && !own[0].At.After(s.From) {
+		return &Start{Never: true, Why: "the pod fails before, at its deadline, " + until(own[0].At, v.Now)}
+	}
+	owner := metav1.GetControllerOf(v.p)
+	if owner == nil || owner.Kind != "Job" {
+		return s
+	}
+	for _, job := range v.Jobs {
+		if job.UID != owner.UID || job.Namespace != v.p.Namespace {
+			continue
+		}
+		if at := v.failsAt(job); !at.IsZero() && !at.After(s.From) {
+			return &Start{Never: true, Why: "its Job fails before, at its deadline, " + until(at, v.Now)}
+		}
+	}
+	return s
+}
+
 // summarize sets Summary, Trouble and Advice. The phase and the conditions come first,
 // because they say whether the containers' statuses still count.
 func (v *podView) summarize(x *Pod) {
@@ -424,6 +448,8 @@ func (v *podView) summarizeTrouble(x *Pod, first *Container) {
 				verb = "is tried again"
 			}
 			text += "; it " + verb + " " + c.Start.soon(v.Options)
+		} else if c.Start != nil && c.Start.Never {
+			text += "; it does not start again: " + c.Start.Why
 		}
 		if c.NextExit != nil {
 			text += "; " + c.NextExit.Text
