@@ -35,7 +35,7 @@ import (
 
 // NotJudged names the parts of an object that this package does not judge beyond the
 // names and types of their fields.
-const NotJudged = "images, commands, volumes, resources, probes' targets, security, networking, scheduling, rollouts"
+const NotJudged = "images, commands, lifecycle hooks, volumes, resources, probes' targets, security, networking, scheduling, rollouts"
 
 // Newest is the version of Kubernetes whose fields and rules are used unless Options
 // name another one.
@@ -67,6 +67,8 @@ const (
 	KindName         Kind = "name"          // a name that becomes too long for a pod
 	KindSchedule     Kind = "schedule"      // a CronJob that does not start when it seems to
 	KindEnds         Kind = "ends"          // a container that may stay ended in a pod that is kept running
+	KindNeverEnds    Kind = "never-ends"    // a container that restarts even after it has succeeded, in a Job, which never completes
+	KindInPlace      Kind = "in-place"      // a rule of a Job for an exit after which the container restarts in its pod
 	KindGrace        Kind = "grace"         // a grace period that counts as another one
 )
 

@@ -121,9 +121,19 @@ func TestJudge(t *testing.T) {
 			`error line 5: spec.schedule: no macro "@dayly": did you mean @daily?`,
 			`error line 6: spec.timeZone: is "Mars/Base": no such time zone: must be a name such as Europe/Berlin or Etc/UTC`,
 			`error line 7: spec.concurrencyPolicy: is "allow", must be Allow, Forbid or Replace: did you mean Allow?`}},
+		{"a start that is always too late", with(cronJob, "SPEC", "startingDeadlineSeconds: 0"), []string{
+			"warning line 6: spec.startingDeadlineSeconds: no Job ever starts, since the controller looks just after its time, which then is too late; use 10 or more"}},
+		{"a CronJob whose Jobs have too long a host name", strings.NewReplacer("{name: a}", "{name: "+long[:52]+"}").Replace(with(cronJob, "JOB", "completionMode: Indexed\ncompletions: 100\nparallelism: 2")), []string{
+			"warning line 3: metadata.name: the API server refuses each of its Jobs, since the last pod's host name would be such as " + long[:52] + "-29812345-99: use a shorter name without dots"}},
+		{"a CronJob whose Jobs are refused for a label", strings.Replace(with(cronJob, "JOB", ""), "      template:\n", "      template:\n        metadata: {labels: {job-name: nightly}}\n", 1), []string{
+			"warning line 9: spec.jobTemplate.spec.template.metadata.labels[job-name]: the API server refuses each of its Jobs, since it sets this label itself: remove it"}},
+		{"a container that restarts after success", with(job, "CONTAINER", "restartPolicy: Always"), []string{
+			"warning line 11: spec.template.spec.containers[0].restartPolicy: the container restarts also after it has succeeded, so the Job never completes; use OnFailure or Never, and no rule for exit code 0"}},
+		{"a rule for an exit that restarts in place", strings.Replace(with(job, "SPEC", "podFailurePolicy: {rules: [{action: FailJob, onExitCodes: {operator: In, values: [42]}}]}"), "image: x", "restartPolicy: OnFailure\n        image: x", 1), []string{
+			`warning line 5: spec.podFailurePolicy.rules[0].onExitCodes: container "main" restarts in its pod after exit code 42, so this rule never sees that exit`}},
 		{"a schedule that never comes", strings.Replace(with(cronJob, "SPEC", "startingDeadlineSeconds: 5"), "'* * * * *'", "0 0 30 2 *", 1), []string{
 			`warning line 5: spec.schedule: "0 0 30 2 *" is no day of any year, so no Job ever starts`,
-			"warning line 6: spec.startingDeadlineSeconds: below 10 seconds a Job may never start, since the controller looks every 10 seconds"}},
+			"warning line 6: spec.startingDeadlineSeconds: a controller that is busy or restarts for so short a time misses starts; use 10 or more"}},
 		{"a CronJob's name", strings.Replace(with(cronJob, "", ""), "name: a", "name: "+long, 1),
 			[]string{fmt.Sprintf("error line 3: metadata.name: is %q, must be at most 52 letters, since its Jobs' names are 11 longer", long)}},
 		{"the Job of a CronJob", with(cronJob, "JOB", "backoffLimit: -1\nselector: {}\nmanualSelector: true"), []string{
@@ -263,6 +273,14 @@ func TestWorstCase(t *testing.T) {
 			"for each run, the Job's own failures and disruptions, such as drained nodes, together: at most 20 pods, about 20s of waiting by the clock"},
 		{strings.Replace(with(job, "SPEC", "backoffLimit: 3"), "Never", "OnFailure", 1),
 			"failing containers restart in their pods, and the Job fails at 3 restarts in all; pods that fail as a whole, on a drained node for example: at most 4 pods, 1m10s of waiting"},
+		{strings.Replace(with(job, "SPEC", "completions: 20\nparallelism: 1\nbackoffLimit: 3"), "Never", "OnFailure", 1),
+			"failing containers restart in their pods, and the Job fails at 3 restarts of the pods that run at the time; pods that fail as a whole, on a drained node for example: at most 23 pods, 1m10s of waiting"},
+		{strings.Replace(with(job, "CONTAINER", "restartPolicy: Never"), "restartPolicy: Never", "restartPolicy: OnFailure", 1),
+			"the Job's own failures and disruptions, such as drained nodes, together: at most 7 pods, 10m30s of waiting"},
+		{with(job, "CONTAINER", "restartPolicy: Never\nrestartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [42]}}]"),
+			"failing containers restart in their pods, which no limit counts; pods that fail as a whole, on a drained node for example: at most 7 pods, 10m30s of waiting"},
+		{strings.Replace(with(job, "SPEC", "activeDeadlineSeconds: 3600"), "image: x", "restartPolicy: OnFailure\n        image: x", 1),
+			"failing containers restart in their pods, which no limit counts, until activeDeadlineSeconds, 1h0m0s; pods that fail as a whole, on a drained node for example: at most 7 pods, 10m30s of waiting"},
 		{strings.Replace(with(job, "SPEC", "backoffLimit: 0"), "Never", "OnFailure", 1),
 			"failing containers restart in their pods, and the Job fails at the first restart; pods that fail as a whole, on a drained node for example: at most 1 pod, no waiting"},
 		{strings.Replace(with(cronJob, "JOB", "suspend: true\nbackoffLimit: 2147483647\nactiveDeadlineSeconds: 60"), "Never", "OnFailure", 1),

@@ -68,24 +68,38 @@ func (o *Object) AfterDrain(opts Options) string {
 	}
 	drained := drainedPod(a.job, drainedCode)
 	if opts.minor() < setsDisruptionTarget {
-		drained.Status.Conditions = nil
+		drained.Status.Conditions = slices.DeleteFunc(drained.Status.Conditions, func(c batch.PodCondition) bool { return c.Type == batch.DisruptionTarget })
 		return "the pod fails; " + a.ofFailure(jobpolicy.MatchPod(a.job.PodFailurePolicy, drained))
 	}
 	return "the pod fails with the condition DisruptionTarget; " + a.ofFailure(jobpolicy.MatchPod(a.job.PodFailurePolicy, drained))
 }
 
-// drainedPod returns a pod of a Job that was evicted and whose containers ended with a code.
-func drainedPod(job *batch.JobSpec, code int32) *batch.Pod {
-	p := &batch.Pod{Status: batch.PodStatus{
-		Phase:      batch.PodFailed,
-		Conditions: []batch.PodCondition{{Type: batch.DisruptionTarget, Status: batch.ConditionTrue}},
-	}}
-	for i := range job.Template.Spec.Containers {
+// failedPod returns a pod that failed because these containers ended with a code, with the
+// conditions that a kubelet sets on each pod that has run.
+func failedPod(code int32, containers ...string) *batch.Pod {
+	p := &batch.Pod{Status: batch.PodStatus{Phase: batch.PodFailed, Conditions: []batch.PodCondition{
+		{Type: "PodScheduled", Status: batch.ConditionTrue},
+		{Type: "PodReadyToStartContainers", Status: batch.ConditionFalse},
+		{Type: "ContainersReady", Status: batch.ConditionFalse},
+		{Type: batch.PodReady, Status: batch.ConditionFalse},
+	}}}
+	for _, name := range containers {
 		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, batch.ContainerStatus{
-			Name:  job.Template.Spec.Containers[i].Name,
+			Name:  name,
 			State: batch.ContainerState{Terminated: &batch.ContainerStateTerminated{ExitCode: code}},
 		})
 	}
+	return p
+}
+
+// drainedPod returns a pod of a Job that was evicted and whose containers ended with a code.
+func drainedPod(job *batch.JobSpec, code int32) *batch.Pod {
+	var names []string
+	for i := range job.Template.Spec.Containers {
+		names = append(names, job.Template.Spec.Containers[i].Name)
+	}
+	p := failedPod(code, names...)
+	p.Status.Conditions = append(p.Status.Conditions, batch.PodCondition{Type: batch.DisruptionTarget, Status: batch.ConditionTrue})
 	return p
 }
 
@@ -97,7 +111,7 @@ type aftermath struct {
 
 	dropped     []int // indexes of the rules that the version drops from the Job's podFailurePolicy
 	runsOn      bool  // some container of a pod that is not of a Job never stays ended
-	restartsAll bool  // a rule of some container restarts all
+	restartsAll bool  // a rule of a container that runs beside the others restarts all
 }
 
 func newAftermath(kind string, pod *corev1.PodSpec) *aftermath {
@@ -106,11 +120,20 @@ func newAftermath(kind string, pod *corev1.PodSpec) *aftermath {
 		c := &pod.Containers[i]
 		_, ends := staysEnded(pod, c)
 		a.runsOn = a.runsOn || !ends
-		a.restartsAll = a.restartsAll || slices.ContainsFunc(c.RestartPolicyRules, func(r corev1.ContainerRestartRule) bool {
-			return r.Action == corev1.ContainerRestartRuleActionRestartAllContainers
-		})
+		a.restartsAll = a.restartsAll || mayRestartAll(c)
+	}
+	for i := range pod.InitContainers {
+		if c := &pod.InitContainers[i]; isSidecar(c) {
+			a.restartsAll = a.restartsAll || mayRestartAll(c)
+		}
 	}
 	return a
+}
+
+func mayRestartAll(c *corev1.Container) bool {
+	return slices.ContainsFunc(c.RestartPolicyRules, func(r corev1.ContainerRestartRule) bool {
+		return r.Action == corev1.ContainerRestartRuleActionRestartAllContainers
+	})
 }
 
 // aftermath returns nil for an object of a kind that is not judged.
@@ -161,7 +184,14 @@ func (a *aftermath) ofExit(c *corev1.Container, isInit bool, code int32) string 
 	}
 	switch {
 	case action == backoff.ActionRestartAll:
-		return "all containers of the pod restart as soon as all have ended, without a delay" + why
+		text := "all containers of the pod restart, without a delay" + why + a.countedInPlace()
+		if len(a.pod.Containers)+len(a.pod.InitContainers) > 1 {
+			text = "the other containers are killed, without a grace period, and " + text
+			if a.job != nil && a.job.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure && *a.job.BackoffLimit < math.MaxInt32 {
+				text += ", of which each container counts as one"
+			}
+		}
+		return text
 	case action == backoff.ActionRestart:
 		return "it restarts in its pod " + a.delaysInPlace() + why + a.countedInPlace()
 	case code == 0 && isInit:
@@ -180,7 +210,7 @@ func (a *aftermath) ofExit(c *corev1.Container, isInit bool, code int32) string 
 		text += " once its other containers have ended"
 	}
 	if text += why; a.job != nil {
-		text += "; " + a.ofFailure(jobpolicy.MatchExit(a.job.PodFailurePolicy, c.Name, code))
+		text += "; " + a.ofFailure(jobpolicy.MatchPod(a.job.PodFailurePolicy, failedPod(code, c.Name)))
 	}
 	return text
 }
@@ -250,7 +280,7 @@ func (a *aftermath) countedInPlace() string {
 	}
 	deadline, hasDeadline := a.deadline()
 	limit := *a.job.BackoffLimit
-	text := fmt.Sprintf("; the Job fails at %d restarts in all (backoffLimit)", limit)
+	text := fmt.Sprintf("; the Job fails at %d restarts%s (backoffLimit)", limit, ofWhichPods(a.job))
 	switch {
 	case a.job.Template.Spec.RestartPolicy != batch.RestartPolicyOnFailure && hasDeadline:
 		return "; no limit of the Job counts these restarts, but the Job fails " + afterDeadline(deadline)
@@ -267,6 +297,15 @@ func (a *aftermath) countedInPlace() string {
 		text += ", or " + afterDeadline(deadline)
 	}
 	return text
+}
+
+// ofWhichPods says which restarts in place count towards a Job's backoffLimit: those of pods
+// that have not ended.
+func ofWhichPods(job *batch.JobSpec) string {
+	if job.Completions != nil && *job.Completions <= 1 {
+		return " in all"
+	}
+	return " of the pods that run at the time"
 }
 
 // isForeign reports whether another controller than Kubernetes' own runs the Job.
@@ -355,7 +394,7 @@ func (a *aftermath) ofFailure(match jobpolicy.Match) string {
 // ofFailedIndexes says when failed indexes fail the Job, if there is a limit.
 func (a *aftermath) ofFailedIndexes() string {
 	switch most := a.job.MaxFailedIndexes; {
-	case most == nil:
+	case most == nil || a.job.Completions != nil && *most >= *a.job.Completions: // never more
 		return ""
 	case *most == 0:
 		return ", and with it the Job (maxFailedIndexes)"

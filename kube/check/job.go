@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -11,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	apifield "k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/internal/quote"
 	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/jobpolicy/lint"
 	"github.com/restartkit/restart/kube/check/document"
@@ -168,7 +171,25 @@ func (j *judge) cronJob(value *batchv1.CronJob) *jobJudge {
 	if manual := template.Spec.ManualSelector; manual != nil && *manual {
 		j.add(field.NotSupported, "spec.jobTemplate.spec.manualSelector", true, "must be false or absent in a CronJob")
 	}
+	j.jobsOf(value, &job.job.Spec)
 	return job
+}
+
+// jobsOf warns if the API server accepts the CronJob and refuses each of its Jobs. s is
+// their specification with defaults.
+func (j *judge) jobsOf(value *batchv1.CronJob, s *batch.JobSpec) {
+	name := finalName(&value.ObjectMeta)
+	if s.CompletionMode == batch.IndexedCompletion && s.Completions != nil && *s.Completions > 0 && len(validation.IsDNS1123Subdomain(name)) == 0 {
+		const minutes = 29812345 // of a start since 1970, whose number of digits will stay for long
+		if last := fmt.Sprintf("%s-%d-%d", name, minutes, *s.Completions-1); len(validation.IsDNS1123Label(last)) > 0 {
+			j.say(Warning, KindName, nameField(&value.ObjectMeta), "the API server refuses each of its Jobs, since the last pod's host name would be such as "+last+": use a shorter name without dots")
+		}
+	}
+	for _, label := range []string{"controller-uid", batchv1.ControllerUidLabel, "job-name", batchv1.JobNameLabel} {
+		if _, isSet := value.Spec.JobTemplate.Spec.Template.Labels[label]; isSet {
+			j.say(Warning, KindName, fmt.Sprintf("spec.jobTemplate.spec.template.metadata.labels[%s]", label), "the API server refuses each of its Jobs, since it sets this label itself: remove it")
+		}
+	}
 }
 
 // isReadable reports whether all of the specification that decides about restarts was
@@ -218,6 +239,47 @@ func (j *jobJudge) lint() {
 		j.say(Severity(finding.Severity), Kind(finding.Kind), j.at+finding.Field, finding.Text)
 	}
 	j.stopSignals(j.at+"spec.template.", &j.spec.Template.Spec)
+	j.inPlace()
+}
+
+// restartsInPlace reports whether a container restarts in its pod after an exit.
+func restartsInPlace(pod *corev1.PodSpec, c *corev1.Container, code int32) bool {
+	policy := convert.ExitPolicy(pod, c)
+	action, _ := policy.DecideExit(backoff.Exit{Code: code}, 1)
+	return action == backoff.ActionRestart || action == backoff.ActionRestartAll
+}
+
+// inPlace warns about containers that restart after they have succeeded, so that the
+// Job never completes, and about rules on exits after which the container restarts, which
+// no rule sees.
+func (j *jobJudge) inPlace() {
+	if slices.ContainsFunc(j.errs, func(e field.Error) bool { return document.Within(e.Field, j.at+"spec.template.spec") }) {
+		return // which may be the reason
+	}
+	pod := keptInPod(&j.spec.Template.Spec, minorOf(j.version))
+	for i := range pod.Containers {
+		if restartsInPlace(pod, &pod.Containers[i], 0) {
+			j.say(Warning, KindNeverEnds, fmt.Sprintf("%sspec.template.spec.containers[%d].restartPolicy", j.at, i), "the container restarts also after it has succeeded, so the Job never completes; use OnFailure or Never, and no rule for exit code 0")
+		}
+	}
+	if j.spec.PodFailurePolicy == nil {
+		return
+	}
+	for i := range j.spec.PodFailurePolicy.Rules {
+		on := j.spec.PodFailurePolicy.Rules[i].OnExitCodes
+		if on == nil || on.Operator != batchv1.PodFailurePolicyOnExitCodesOpIn {
+			continue
+		}
+		for _, code := range on.Values {
+			for k := range pod.Containers {
+				c := &pod.Containers[k]
+				if code != 0 && (on.ContainerName == nil || *on.ContainerName == c.Name) && restartsInPlace(pod, c, code) {
+					j.say(Warning, KindInPlace, fmt.Sprintf("%sspec.podFailurePolicy.rules[%d].onExitCodes", j.at, i),
+						fmt.Sprintf("container %s restarts in its pod after exit code %d, so this rule never sees that exit", quote.Text(c.Name), code))
+				}
+			}
+		}
+	}
 }
 
 // isMeaningless reports whether an error of the specification may be the reason of a

@@ -55,10 +55,16 @@ func (j *judge) schedule(spec *batchv1.CronJobSpec) {
 	if schedule.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		j.say(Warning, KindSchedule, path, fmt.Sprintf("%q is no day of any year, so no Job ever starts", spec.Schedule))
 	}
-	// The controller looks every ten seconds at most (pkg/controller/cronjob, and the
-	// documentation of startingDeadlineSeconds).
-	if deadline := spec.StartingDeadlineSeconds; deadline != nil && *deadline >= 0 && *deadline < 10 {
-		j.say(Warning, KindSchedule, "spec.startingDeadlineSeconds", "below 10 seconds a Job may never start, since the controller looks every 10 seconds")
+	// The controller looks 100 ms after the time of a start, and takes one whose deadline has
+	// passed by then for missed (nextScheduleDelta and tooLate in pkg/controller/cronjob).
+	if deadline := spec.StartingDeadlineSeconds; deadline != nil {
+		const path = "spec.startingDeadlineSeconds"
+		switch {
+		case *deadline == 0:
+			j.say(Warning, KindSchedule, path, "no Job ever starts, since the controller looks just after its time, which then is too late; use 10 or more")
+		case *deadline > 0 && *deadline < 10:
+			j.say(Warning, KindSchedule, path, "a controller that is busy or restarts for so short a time misses starts; use 10 or more")
+		}
 	}
 }
 

@@ -3,9 +3,11 @@ package check
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/restartkit/restart/internal/seconds"
 	"github.com/restartkit/restart/jobpolicy"
@@ -25,6 +27,7 @@ type WorstCase struct {
 	Clock time.Duration
 
 	spec      *batch.JobSpec
+	inPlace   bool // some container restarts in its pod after a failure
 	isCut     bool // activeDeadlineSeconds ends the Job earlier than its limits
 	ofCronJob bool // it is about each of its Jobs
 }
@@ -35,17 +38,18 @@ func (j *jobJudge) worstCase() *WorstCase {
 	if isForeign(spec) {
 		return nil
 	}
-	w, err := WorstCaseOf(spec)
+	w, err := worstCaseOf(spec)
 	if err != nil {
 		return nil
 	}
 	_, w.ofCronJob = j.Value.(*batchv1.CronJob)
+	w.inPlace = someRestartInPlace(keptInPod(&j.spec.Template.Spec, minorOf(j.version)))
 	return w
 }
 
-// WorstCaseOf returns the worst case of a Job by Kubernetes' own delays. It applies the
+// worstCaseOf returns the worst case of a Job by Kubernetes' own delays. It applies the
 // defaults. The error is that of lint.WorstCase.
-func WorstCaseOf(s *batch.JobSpec) (*WorstCase, error) {
+func worstCaseOf(s *batch.JobSpec) (*WorstCase, error) {
 	spec := *s
 	spec.Default()
 	result, err := lint.WorstCase(jobpolicy.Engine{}, &spec)
@@ -59,7 +63,7 @@ func WorstCaseOf(s *batch.JobSpec) (*WorstCase, error) {
 	if spec.ActiveDeadlineSeconds != nil {
 		unlimited := spec
 		unlimited.ActiveDeadlineSeconds = nil
-		without, err := WorstCaseOf(&unlimited)
+		without, err := worstCaseOf(&unlimited)
 		w.isCut = err == nil && (without.Runs > w.Runs || without.Clock > w.deadline())
 	}
 	return w, nil
@@ -78,7 +82,7 @@ func (w *WorstCase) String() string {
 	pods := w.podsText()
 	var text string
 	switch {
-	case w.spec.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure:
+	case w.inPlace:
 		text = w.inPlaceText() + "; pods that fail as a whole, on a drained node for example: " + pods
 	case w.Unbounded:
 		text = "the Job's own failures: " + pods
@@ -138,7 +142,12 @@ func (w *WorstCase) podsText() string {
 func (w *WorstCase) inPlaceText() string {
 	text := "failing containers restart in their pods, "
 	hasDeadline := w.spec.ActiveDeadlineSeconds != nil
+	isCounted := w.spec.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure
 	switch limit := *w.spec.BackoffLimit; {
+	case !isCounted && hasDeadline:
+		return text + fmt.Sprintf("which no limit counts, until activeDeadlineSeconds, %v", w.deadline())
+	case !isCounted:
+		return text + "which no limit counts"
 	case limit == math.MaxInt32 && hasDeadline:
 		return text + fmt.Sprintf("until activeDeadlineSeconds, %v", w.deadline())
 	case limit == math.MaxInt32:
@@ -146,12 +155,31 @@ func (w *WorstCase) inPlaceText() string {
 	case limit <= 1:
 		text += "and the Job fails at the first restart"
 	default:
-		text += fmt.Sprintf("and the Job fails at %d restarts in all", limit)
+		text += fmt.Sprintf("and the Job fails at %d restarts%s", limit, ofWhichPods(w.spec))
 	}
 	if hasDeadline {
 		text += ", or " + afterDeadline(w.deadline())
 	}
 	return text
+}
+
+// someRestartInPlace reports whether a container other than a sidecar restarts in its pod
+// after some failure.
+func someRestartInPlace(pod *corev1.PodSpec) bool {
+	restarts := func(c corev1.Container) bool {
+		most := int32(1)
+		if len(c.RestartPolicyRules) > 0 { // otherwise all failures are alike
+			most = 255
+		}
+		for code := int32(1); code <= most; code++ {
+			if restartsInPlace(pod, &c, code) {
+				return true
+			}
+		}
+		return false
+	}
+	return slices.ContainsFunc(pod.Containers, restarts) ||
+		slices.ContainsFunc(pod.InitContainers, func(c corev1.Container) bool { return !isSidecar(&c) && restarts(c) })
 }
 
 // count returns a number with its noun, such as 1 pod or 2 pods.
