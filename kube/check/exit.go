@@ -186,7 +186,7 @@ func (a *aftermath) ofExit(c *corev1.Container, isInit bool, code int32) string 
 	case action == backoff.ActionRestartAll:
 		text := "all containers of the pod restart, without a delay" + why + a.countedInPlace()
 		if len(a.pod.Containers)+len(a.pod.InitContainers) > 1 {
-			text = "the other containers are killed, without a grace period, and " + text
+			text = "the other containers get 2s to end, and then " + text // minimumGracePeriodInSeconds of the kubelet
 			if a.job != nil && a.job.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure && *a.job.BackoffLimit < math.MaxInt32 {
 				text += ", of which each container counts as one"
 			}

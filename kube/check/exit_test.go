@@ -147,7 +147,7 @@ func TestContainersThatEndInPodsKeptRunning(t *testing.T) {
 		{"Never beside one that restarts all", workload("Deployment", never, ", restartPolicy: Never, restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [7]}}, {action: Restart, exitCodes: {operator: NotIn, values: [7]}}]"), 1,
 			"it stays ended, and the pod runs on without it until a rule restarts all of its containers (restartPolicy Never)", "after exit code 1, it stays ended, and the pod runs on without it until"},
 		{"Never beside a sidecar that restarts all", strings.Replace(workload("Deployment", never, ""), "containers:", "initContainers: [{name: s, image: x, restartPolicy: Always, restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [7]}}]}]\n      containers:", 1), 7,
-			"the other containers are killed, without a grace period, and all containers of the pod restart, without a delay (restartPolicyRules[0])", "after exit code 1, it stays ended, and the pod runs on without it until"},
+			"the other containers get 2s to end, and then all containers of the pod restart, without a delay (restartPolicyRules[0])", "after exit code 1, it stays ended, and the pod runs on without it until"},
 		{"Never beside one that may end", workload("Deployment", never, onFailure), 1, untilAll + " (restartPolicy Never); then " + again, "after exit code 1, " + untilAll},
 		{"a rule leaves one exit code out", workload("Deployment", rule), 3, "it stays ended, and the pod fails (restartPolicy Never); " + again, "after exit code 3, "},
 		{"rules for every exit code", workload("Deployment", everyCode), 3, restarts + " (restartPolicyRules[0])", ""},

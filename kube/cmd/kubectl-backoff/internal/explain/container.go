@@ -323,8 +323,8 @@ func (v *podView) explainTerminated(c *Container, h *convert.History, events []*
 		c.Why = "it " + c.short + "; the kubelet ends the others first, and such a restart has no back-off, however often it happens"
 		c.Advice = v.exitAdvice(c, h, events)
 		if !exit.Finished.IsZero() {
-			c.Start = &Start{From: exit.Finished, To: exit.Finished.Add(v.grace() + 10*time.Second), Estimated: true,
-				Why: fmt.Sprintf("the grace period of the other containers, up to %s, and the init containers, which run again", short(v.grace()))}
+			c.Start = &Start{From: exit.Finished, To: exit.Finished.Add(12 * time.Second), Estimated: true,
+				Why: "the other containers, which get 2s to end, whatever their grace period, and the init containers, which run again"}
 		}
 	default:
 		c.Trouble = true
@@ -350,13 +350,6 @@ func (v *podView) estimate(h *convert.History) *Start {
 		s.Why += fmt.Sprintf("; the kubelet looks up to %s later, and says the delay itself about %s after the exit", short(slack), short(v.syncFrequency()))
 	}
 	return &s
-}
-
-func (v *podView) grace() time.Duration {
-	if g := v.p.Spec.TerminationGracePeriodSeconds; g != nil {
-		return time.Duration(min(max(*g, 0), 1<<32)) * time.Second
-	}
-	return 30 * time.Second
 }
 
 // explainWaiting explains a container that waits.
