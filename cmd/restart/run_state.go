@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/human"
@@ -95,6 +96,7 @@ func (k *keeper) resume() (notes []string, err error) {
 		return nil, fmt.Errorf("%s: restarts is missing; remove the file to start over", human.Escape(k.store.path))
 	}
 	known := make(map[string]bool)
+	var led time.Time // when the exit of k.lead was reported
 	for _, t := range k.tasks {
 		c, ok := st.Commands[t.name]
 		switch {
@@ -107,16 +109,19 @@ func (k *keeper) resume() (notes []string, err error) {
 		known[t.name] = true
 		const most = 1 << 53
 		t.run = min(max(c.Starts, 0), most)
-		k.restarter.Lost(t.name)
 		s, ok := k.restarter.State(t.name)
+		isUsed := !s.StartedAt.IsZero()
+		k.restarter.Lost(t.name)
 		if !ok || s.Action == "" {
 			continue
 		}
+		s, _ = k.restarter.State(t.name)
 		t.run = max(t.run, s.Exit.Run)
 		t.decision = s.Decision()
 		t.exit = process.Exit{Code: int(s.Exit.Code), Signal: syscall.Signal(s.Exit.Signal)}
-		if t.decision.Action == backoff.ActionRestartAll && s.StartedAt.IsZero() {
-			k.lead = t
+		// A start is also unused if the task was stopped to start again with a later one.
+		if t.decision.Action == backoff.ActionRestartAll && !isUsed && s.Reported.After(led) {
+			k.lead, led = t, s.Reported
 		}
 		notes = append(notes, t.resumed(k))
 	}
