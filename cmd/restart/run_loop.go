@@ -222,7 +222,8 @@ func (k *keeper) wait(t *task) time.Duration {
 }
 
 // startDue starts the commands whose time has come. What it writes beforehand makes each start
-// happen at most once, even if this program is killed in between.
+// happen at most once, even if this program is killed in between. If one cannot be started and
+// all start again with it, those that have not started wait for it.
 func (k *keeper) startDue() {
 	var due []*task
 	for _, t := range k.tasks {
@@ -235,11 +236,17 @@ func (k *keeper) startDue() {
 		return
 	}
 	k.save()
+	lead := k.lead
+	k.lead = nil
 	for _, t := range due {
+		if k.lead != nil {
+			t.run--
+			k.restarter.Lost(t.name)
+			continue
+		}
 		k.start(t)
 	}
-	if k.lead != nil {
-		k.lead = nil
+	if lead != nil && k.lead == nil {
 		k.startDue() // the others
 	}
 }
