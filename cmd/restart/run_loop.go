@@ -72,11 +72,12 @@ func keepRunning(s *runSettings, stdout, stderr io.Writer) error {
 	}
 	var notes []string
 	for _, c := range s.commands {
-		c.policy = limitStartErrors(k.restarter.Complete(c.policy))
-		k.tasks = append(k.tasks, &task{keptCommand: c})
+		c.policy = k.restarter.Complete(c.policy)
 		for _, f := range lint.Check(c.policy) {
 			notes = append(notes, fmt.Sprintf("warning: %s: %v", c.name, f))
 		}
+		c.policy = limitStartErrors(c.policy)
+		k.tasks = append(k.tasks, &task{keptCommand: c})
 	}
 	if s.state != "" {
 		if k.store, err = openRunStore(s.state); err != nil {
