@@ -40,14 +40,15 @@ type keeper struct {
 // task is a command with its state. It runs, waits for its next start, or has ended for good.
 type task struct {
 	keptCommand
-	run      int64 // number of starts so far, which numbers the runs for the Restarter
-	process  *process.Process
-	began    time.Time        // last start
-	exit     process.Exit     // last one
-	decision backoff.Decision // on the last exit; zero before one
-	stopping bool             // the process is being stopped
-	together bool             // it is stopped to start again with the others
-	stopped  bool             // it has ended because this program ends
+	startRule int   // index of the rule that limitStartErrors adds
+	run       int64 // number of starts so far, which numbers the runs for the Restarter
+	process   *process.Process
+	began     time.Time        // last start
+	exit      process.Exit     // last one
+	decision  backoff.Decision // on the last exit; zero before one
+	stopping  bool             // the process is being stopped
+	together  bool             // it is stopped to start again with the others
+	stopped   bool             // it has ended because this program ends
 }
 
 // message is a line about a task, or a note.
@@ -76,8 +77,9 @@ func keepRunning(s *runSettings, stdout, stderr io.Writer) error {
 		for _, f := range lint.Check(c.policy) {
 			notes = append(notes, fmt.Sprintf("warning: %s: %v", c.name, f))
 		}
+		startRule := len(c.policy.Rules)
 		c.policy = limitStartErrors(c.policy)
-		k.tasks = append(k.tasks, &task{keptCommand: c})
+		k.tasks = append(k.tasks, &task{keptCommand: c, startRule: startRule})
 	}
 	if s.state != "" {
 		if k.store, err = openRunStore(s.state); err != nil {
@@ -326,7 +328,7 @@ func (k *keeper) handle(e ending) {
 	k.say(t, told.Reason(t.policy, exit))
 	if k.explain {
 		for _, step := range t.decision.Explain(t.policy, exit) {
-			if ours := step.Name == startErrorRule; !ours || t.decision.RuleName == startErrorRule {
+			if step.Rule != t.startRule || t.decision.Rule == t.startRule {
 				k.say(t, "  "+step.String())
 			}
 		}
@@ -406,16 +408,22 @@ const (
 	startErrorRule = "cannot-start"
 )
 
-// limitStartErrors adds a rule to a policy that restarts after failures, unless its rules
-// decide about these exits.
+// mostRules is how many rules the user may write. With the one of limitStartErrors, a policy
+// has at most 20.
+const mostRules = 19
+
+// limitStartErrors adds a last rule to a policy that restarts after failures. It decides about
+// these exits unless an earlier rule does.
 func limitStartErrors(p backoff.ExitPolicy) backoff.ExitPolicy {
-	const most = 20 // rules
-	named := slices.ContainsFunc(p.Rules, func(r backoff.Rule) bool { return r.Name == startErrorRule })
-	if named || len(p.Rules) == most || p.RestartPolicy == backoff.RestartPolicyNever {
+	if p.RestartPolicy == backoff.RestartPolicyNever {
 		return p
 	}
+	name := startErrorRule
+	for i := 2; slices.ContainsFunc(p.Rules, func(r backoff.Rule) bool { return r.Name == name }); i++ {
+		name = fmt.Sprintf("%s-%d", startErrorRule, i)
+	}
 	p.Rules = append(slices.Clone(p.Rules), backoff.Rule{
-		Name: startErrorRule, Action: backoff.ActionRestart, Limit: startTries - 1,
+		Name: name, Action: backoff.ActionRestart, Limit: startTries - 1,
 		ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{process.CannotStart, process.NotFound}},
 	})
 	return p
@@ -448,7 +456,7 @@ func (k *keeper) adviseOnStart(t *task) {
 	switch d := t.decision; {
 	case d.Action == backoff.ActionGiveUp:
 		k.advise(fmt.Sprintf("%s was given up", t.name))
-	case d.RuleName == startErrorRule && t.run == 1:
+	case d.Rule == t.startRule && t.run == 1:
 		k.advise(fmt.Sprintf("%s is tried again in %s, and given up after %d tries", t.name, human.Wait(d.Delay), startTries))
 	}
 }
