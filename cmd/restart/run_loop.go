@@ -343,8 +343,8 @@ func (k *keeper) handle(e ending) {
 }
 
 // restartAll stops the other tasks, which start again with t, once its delay is over. Their
-// ends are no failures, and neither are those that came before count as such for one that had
-// ended for good.
+// ends are no failures. One that has ended for good or was given up starts without the failures
+// of before.
 func (k *keeper) restartAll(t *task) {
 	k.lead = t
 	for _, other := range k.tasks {
@@ -354,12 +354,27 @@ func (k *keeper) restartAll(t *task) {
 			other.together = true
 			k.terminate(other)
 		case other.over():
-			k.restarter.Forgive(other.name)
-			other.decision = backoff.Decision{}
+			k.forgive(other)
 		default:
-			k.restarter.RestartNow(other.name)
+			k.endWait(other)
 		}
 	}
+}
+
+// endWait lets a waiting task start at once.
+func (k *keeper) endWait(t *task) {
+	if t.decision.Action == backoff.ActionGiveUp {
+		k.forgive(t)
+	} else {
+		k.restarter.RestartNow(t.name)
+	}
+}
+
+// forgive lets a task start that has ended for good or was given up. Its failures and limits
+// start over.
+func (k *keeper) forgive(t *task) {
+	k.restarter.Forgive(t.name)
+	t.decision = backoff.Decision{}
 }
 
 // terminate sends SIGTERM to a task's process, and SIGKILL after the grace.
@@ -376,7 +391,7 @@ func (k *keeper) signal(s syscall.Signal) {
 	case s == syscall.SIGHUP:
 		for _, t := range k.tasks {
 			if k.waiting(t) {
-				k.restarter.RestartNow(t.name)
+				k.endWait(t)
 			}
 		}
 	case !k.stopping:
