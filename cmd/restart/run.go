@@ -156,6 +156,9 @@ func isSettings(name string) bool {
 func (f *runFlags) settle(c *cobra.Command, args []string, s *runSettings) error {
 	given := c.Flags().Changed
 	s.grace = f.grace
+	if err := checkState(s.state, []namedFile{{"the file of -f", f.file}}); err != nil {
+		return err
+	}
 	if given("file") {
 		if err := s.readFile(f.file, c.InOrStdin()); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"slices"
@@ -451,9 +452,11 @@ func (k *keeper) startFailed(t *task, err error) int {
 	var failure *process.StartError
 	if errors.As(err, &failure) {
 		code = failure.Code
-		hint = "; check that it is a program and may be executed"
-		if code == process.NotFound {
+		switch {
+		case code == process.NotFound:
 			hint = "; check the name and PATH"
+		case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOEXEC):
+			hint = "; check that it is a program and may be executed"
 		}
 	}
 	k.advise(fmt.Sprintf("%s cannot be started: %v%s", t.name, err, hint))

@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"syscall"
@@ -89,7 +91,12 @@ func (s *runStore) save(st *runState) error {
 // No command of that run runs any more, so their starts are allowed again.
 func (k *keeper) resume() (notes []string, err error) {
 	st := runState{Restarts: k.restarter}
-	if _, err := statefile.Load(k.store.path, &st); err != nil {
+	var unread *fs.PathError
+	_, err = statefile.Load(k.store.path, &st)
+	switch {
+	case errors.As(err, &unread):
+		return nil, err
+	case err != nil:
 		return nil, fmt.Errorf("%w; remove the file to start over", err)
 	}
 	if st.Restarts != k.restarter { // null in a file that somebody has edited
