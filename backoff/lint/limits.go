@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
@@ -116,7 +117,7 @@ func (c *checker) checkLimit(rule int, sources []*backoff.Rule, limit int, windo
 		// that of its own curve.
 		isSooner := rule < 0 || c.curveOf(sources[0]).ResetThreshold() <= c.curve.ResetThreshold()
 		if most > 0 && limit > most && isSooner {
-			c.add(KindLimitNeverHit, rule, "limit", "retries gives up after %d failures in a row, so the limit of %d is never used up; lower it, or remove it", most, limit)
+			c.add(KindLimitNeverHit, rule, "limit", "retries gives up after %s in a row, so the limit of %d is never used up; lower it, or remove it", failures(most), limit)
 		}
 		return
 	}
@@ -130,9 +131,16 @@ func (c *checker) checkLimit(rule int, sources []*backoff.Rule, limit int, windo
 	}
 	between := ""
 	if most > 0 && c.fastest(sources, limit, 0) < window {
-		between = fmt.Sprintf(" with a long run after every %d failures, because of retries", most)
+		between = fmt.Sprintf(" with a long run after every %s, because of retries", strings.TrimPrefix(failures(most), "1 "))
 	}
 	c.add(KindLimitNeverHit, rule, "limit", "restarts 1 and %d would be at least %v apart%s, so the limit of %d is never used up in %v; lower it, or make the window longer", limit+1, all, between, limit, window)
+}
+
+func failures(n int) string {
+	if n == 1 {
+		return "1 failure"
+	}
+	return fmt.Sprintf("%d failures", n)
 }
 
 // curveOf returns the curve that a rule's restarts follow.

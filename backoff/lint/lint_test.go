@@ -295,6 +295,9 @@ func TestFindings(t *testing.T) {
 			"restartPolicyRules[0].limit: retries gives up after 5 failures in a row, so the limit of 7 is never used up; lower it, or remove it (limit-never-hit)",
 			"limit: retries gives up after 5 failures in a row, so the limit of 6 is never used up; lower it, or remove it (limit-never-hit)",
 		}},
+		{"a limit above one retry", backoff.ExitPolicy{Limit: 2, Retries: 1}, []string{
+			"limit: retries gives up after 1 failure in a row, so the limit of 2 is never used up; lower it, or remove it (limit-never-hit)",
+		}},
 		{"a limit of as many", backoff.ExitPolicy{Limit: 5, Retries: 5}, nil},
 		{"a limit that starts over later", backoff.ExitPolicy{Delay: &curve, Retries: 5, Rules: []backoff.Rule{
 			restart(backoff.Rule{ExitCodes: in(1), Delay: &backoff.Policy{Initial: time.Second, Max: time.Minute}, Limit: 7}),
@@ -312,6 +315,9 @@ func TestFindings(t *testing.T) {
 		{"retries with a rule's own limit", backoff.ExitPolicy{Limit: 5, Retries: 6, Rules: []backoff.Rule{limited}}, nil},
 		{"retries asks for long runs", backoff.ExitPolicy{Delay: &curve, Limit: 4, Window: 12 * time.Second, Retries: 2}, []string{
 			"limit: restarts 1 and 5 would be at least 14.000000001s apart with a long run after every 2 failures, because of retries, so the limit of 4 is never used up in 12s; lower it, or make the window longer (limit-never-hit)",
+		}},
+		{"one retry asks for long runs", backoff.ExitPolicy{Delay: &curve, Limit: 4, Window: 12 * time.Second, Retries: 1}, []string{
+			"limit: restarts 1 and 5 would be at least 28.000000003s apart with a long run after every failure, because of retries, so the limit of 4 is never used up in 12s; lower it, or make the window longer (limit-never-hit)",
 		}},
 		{"retries and a longer window", backoff.ExitPolicy{Delay: &curve, Limit: 4, Window: 15 * time.Second, Retries: 2}, nil},
 		{"retries starts over before the curve of a rule", backoff.ExitPolicy{Delay: &curve, Retries: 2, Rules: []backoff.Rule{

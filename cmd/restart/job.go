@@ -104,14 +104,21 @@ func (f *jobFlags) check(c *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	if f.state == "" {
-		return nil
-	}
-	for _, other := range []struct{ name, file string }{
+	return checkState(f.state, []namedFile{
 		{"the manifest", args[0]}, {"the file of --events", f.events}, {"the file of --timeline", f.timeline},
-	} {
-		if other.file != "" && other.file != "-" && samePath(f.state, other.file) {
-			return usageError("--state: %s is %s", f.state, other.name)
+	})
+}
+
+// namedFile is a file with what it is for the user. It may be "" for none, or - for standard
+// input or output.
+type namedFile struct{ what, path string }
+
+// checkState returns an error if the file of --state is also one of the others, which it would
+// replace.
+func checkState(state string, others []namedFile) error {
+	for _, other := range others {
+		if state != "" && other.path != "" && other.path != "-" && samePath(state, other.path) {
+			return usageError("--state: %s is %s", human.Escape(state), other.what)
 		}
 	}
 	return nil

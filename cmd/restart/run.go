@@ -58,7 +58,11 @@ exits starts again after a delay of 10s that doubles with every exit in a row, u
 to 5m; a run of more than ten minutes starts the delays over. A command that
 cannot be started is tried three times and then given up. run ends when all
 commands have ended. SIGINT, SIGTERM and the end of --for terminate them, and
-kill them after --grace or at a second signal; SIGHUP ends every wait.
+kill them after --grace or at a second signal.
+
+SIGHUP ends every wait. The failures of a waiting command still count. One that was
+given up for a while (giveUpFor) starts without failures, and its limits start over.
+What has ended or was given up for good stays so.
 
 For several commands, or rules by exit code, write a FILE:
 
@@ -152,6 +156,9 @@ func isSettings(name string) bool {
 func (f *runFlags) settle(c *cobra.Command, args []string, s *runSettings) error {
 	given := c.Flags().Changed
 	s.grace = f.grace
+	if err := checkState(s.state, []namedFile{{"the file of -f", f.file}}); err != nil {
+		return err
+	}
 	if given("file") {
 		if err := s.readFile(f.file, c.InOrStdin()); err != nil {
 			return err

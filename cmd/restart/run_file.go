@@ -200,7 +200,7 @@ func (s *runSettings) readFile(name string, stdin io.Reader) error {
 // apply adds the settings of a file.
 func (s *runSettings) apply(file *runFile, found *fileMistakes) {
 	s.policy = file.policyFields.policy()
-	found.addAll("", s.policy.Validate())
+	found.addPolicy("", &s.policy)
 	if file.Rate != nil {
 		if s.rate = *file.Rate; !(s.rate > 0) {
 			found.add("rate", s.rate, "must be above 0")
@@ -246,7 +246,7 @@ func (f *commandFields) command(path string, names map[string]bool, found *fileM
 		c.env = append(c.env, v.Name+"="+v.Value)
 	}
 	c.policy = f.policyFields.policy()
-	found.addAll(path+".", c.policy.Validate())
+	found.addPolicy(path+".", &c.policy)
 	return c
 }
 
@@ -287,6 +287,14 @@ func (f *fileMistakes) add(path string, value any, detail string) {
 	if !slices.ContainsFunc(f.all, within) {
 		f.all = append(f.all, document.Mistake{Path: path, Line: f.root.LineOf(path), Value: value, Detail: detail})
 	}
+}
+
+// addPolicy adds the mistakes of a policy. The paths of its fields follow prefix.
+func (f *fileMistakes) addPolicy(prefix string, p *backoff.ExitPolicy) {
+	if n := len(p.Rules); n > mostRules {
+		f.add(prefix+"restartPolicyRules", nil, fmt.Sprintf("has %d items, must be at most %d, since run adds a rule about programs that cannot be started", n, mostRules))
+	}
+	f.addAll(prefix, p.Validate())
 }
 
 // addAll adds the field.Errors in err. Their paths follow prefix.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"slices"
@@ -40,14 +41,15 @@ type keeper struct {
 // task is a command with its state. It runs, waits for its next start, or has ended for good.
 type task struct {
 	keptCommand
-	run      int64 // number of starts so far, which numbers the runs for the Restarter
-	process  *process.Process
-	began    time.Time        // last start
-	exit     process.Exit     // last one
-	decision backoff.Decision // on the last exit; zero before one
-	stopping bool             // the process is being stopped
-	together bool             // it is stopped to start again with the others
-	stopped  bool             // it has ended because this program ends
+	startRule int   // index of the rule that limitStartErrors adds
+	run       int64 // number of starts so far, which numbers the runs for the Restarter
+	process   *process.Process
+	began     time.Time        // last start
+	exit      process.Exit     // last one
+	decision  backoff.Decision // on the last exit; zero before one
+	stopping  bool             // the process is being stopped
+	together  bool             // it is stopped to start again with the others
+	stopped   bool             // it has ended because this program ends
 }
 
 // message is a line about a task, or a note.
@@ -72,11 +74,13 @@ func keepRunning(s *runSettings, stdout, stderr io.Writer) error {
 	}
 	var notes []string
 	for _, c := range s.commands {
-		c.policy = limitStartErrors(k.restarter.Complete(c.policy))
-		k.tasks = append(k.tasks, &task{keptCommand: c})
+		c.policy = k.restarter.Complete(c.policy)
 		for _, f := range lint.Check(c.policy) {
 			notes = append(notes, fmt.Sprintf("warning: %s: %v", c.name, f))
 		}
+		startRule := len(c.policy.Rules)
+		c.policy = limitStartErrors(c.policy)
+		k.tasks = append(k.tasks, &task{keptCommand: c, startRule: startRule})
 	}
 	if s.state != "" {
 		if k.store, err = openRunStore(s.state); err != nil {
@@ -222,7 +226,8 @@ func (k *keeper) wait(t *task) time.Duration {
 }
 
 // startDue starts the commands whose time has come. What it writes beforehand makes each start
-// happen at most once, even if this program is killed in between.
+// happen at most once, even if this program is killed in between. If one cannot be started and
+// all start again with it, those that have not started wait for it.
 func (k *keeper) startDue() {
 	var due []*task
 	for _, t := range k.tasks {
@@ -235,11 +240,17 @@ func (k *keeper) startDue() {
 		return
 	}
 	k.save()
+	lead := k.lead
+	k.lead = nil
 	for _, t := range due {
+		if k.lead != nil {
+			t.run--
+			k.restarter.Lost(t.name)
+			continue
+		}
 		k.start(t)
 	}
-	if k.lead != nil {
-		k.lead = nil
+	if lead != nil && k.lead == nil {
 		k.startDue() // the others
 	}
 }
@@ -318,7 +329,7 @@ func (k *keeper) handle(e ending) {
 	k.say(t, told.Reason(t.policy, exit))
 	if k.explain {
 		for _, step := range t.decision.Explain(t.policy, exit) {
-			if ours := step.Name == startErrorRule; !ours || t.decision.RuleName == startErrorRule {
+			if step.Rule != t.startRule || t.decision.Rule == t.startRule {
 				k.say(t, "  "+step.String())
 			}
 		}
@@ -333,8 +344,8 @@ func (k *keeper) handle(e ending) {
 }
 
 // restartAll stops the other tasks, which start again with t, once its delay is over. Their
-// ends are no failures, and neither are those that came before count as such for one that had
-// ended for good.
+// ends are no failures. One that has ended for good or was given up starts without the failures
+// of before.
 func (k *keeper) restartAll(t *task) {
 	k.lead = t
 	for _, other := range k.tasks {
@@ -344,12 +355,27 @@ func (k *keeper) restartAll(t *task) {
 			other.together = true
 			k.terminate(other)
 		case other.over():
-			k.restarter.Forgive(other.name)
-			other.decision = backoff.Decision{}
+			k.forgive(other)
 		default:
-			k.restarter.RestartNow(other.name)
+			k.endWait(other)
 		}
 	}
+}
+
+// endWait lets a waiting task start at once.
+func (k *keeper) endWait(t *task) {
+	if t.decision.Action == backoff.ActionGiveUp {
+		k.forgive(t)
+	} else {
+		k.restarter.RestartNow(t.name)
+	}
+}
+
+// forgive lets a task start that has ended for good or was given up. Its failures and limits
+// start over.
+func (k *keeper) forgive(t *task) {
+	k.restarter.Forgive(t.name)
+	t.decision = backoff.Decision{}
 }
 
 // terminate sends SIGTERM to a task's process, and SIGKILL after the grace.
@@ -366,7 +392,7 @@ func (k *keeper) signal(s syscall.Signal) {
 	case s == syscall.SIGHUP:
 		for _, t := range k.tasks {
 			if k.waiting(t) {
-				k.restarter.RestartNow(t.name)
+				k.endWait(t)
 			}
 		}
 	case !k.stopping:
@@ -398,16 +424,22 @@ const (
 	startErrorRule = "cannot-start"
 )
 
-// limitStartErrors adds a rule to a policy that restarts after failures, unless its rules
-// decide about these exits.
+// mostRules is how many rules the user may write. With the one of limitStartErrors, a policy
+// has at most 20.
+const mostRules = 19
+
+// limitStartErrors adds a last rule to a policy that restarts after failures. It decides about
+// these exits unless an earlier rule does.
 func limitStartErrors(p backoff.ExitPolicy) backoff.ExitPolicy {
-	const most = 20 // rules
-	named := slices.ContainsFunc(p.Rules, func(r backoff.Rule) bool { return r.Name == startErrorRule })
-	if named || len(p.Rules) == most || p.RestartPolicy == backoff.RestartPolicyNever {
+	if p.RestartPolicy == backoff.RestartPolicyNever {
 		return p
 	}
+	name := startErrorRule
+	for i := 2; slices.ContainsFunc(p.Rules, func(r backoff.Rule) bool { return r.Name == name }); i++ {
+		name = fmt.Sprintf("%s-%d", startErrorRule, i)
+	}
 	p.Rules = append(slices.Clone(p.Rules), backoff.Rule{
-		Name: startErrorRule, Action: backoff.ActionRestart, Limit: startTries - 1,
+		Name: name, Action: backoff.ActionRestart, Limit: startTries - 1,
 		ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{process.CannotStart, process.NotFound}},
 	})
 	return p
@@ -420,9 +452,11 @@ func (k *keeper) startFailed(t *task, err error) int {
 	var failure *process.StartError
 	if errors.As(err, &failure) {
 		code = failure.Code
-		hint = "; check that it is a program and may be executed"
-		if code == process.NotFound {
+		switch {
+		case code == process.NotFound:
 			hint = "; check the name and PATH"
+		case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOEXEC):
+			hint = "; check that it is a program and may be executed"
 		}
 	}
 	k.advise(fmt.Sprintf("%s cannot be started: %v%s", t.name, err, hint))
@@ -440,7 +474,7 @@ func (k *keeper) adviseOnStart(t *task) {
 	switch d := t.decision; {
 	case d.Action == backoff.ActionGiveUp:
 		k.advise(fmt.Sprintf("%s was given up", t.name))
-	case d.RuleName == startErrorRule && t.run == 1:
+	case d.Rule == t.startRule && t.run == 1:
 		k.advise(fmt.Sprintf("%s is tried again in %s, and given up after %d tries", t.name, human.Wait(d.Delay), startTries))
 	}
 }

@@ -4,10 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/human"
@@ -88,13 +91,19 @@ func (s *runStore) save(st *runState) error {
 // No command of that run runs any more, so their starts are allowed again.
 func (k *keeper) resume() (notes []string, err error) {
 	st := runState{Restarts: k.restarter}
-	if _, err := statefile.Load(k.store.path, &st); err != nil {
+	var unread *fs.PathError
+	_, err = statefile.Load(k.store.path, &st)
+	switch {
+	case errors.As(err, &unread):
+		return nil, err
+	case err != nil:
 		return nil, fmt.Errorf("%w; remove the file to start over", err)
 	}
 	if st.Restarts != k.restarter { // null in a file that somebody has edited
 		return nil, fmt.Errorf("%s: restarts is missing; remove the file to start over", human.Escape(k.store.path))
 	}
 	known := make(map[string]bool)
+	var led time.Time // when the exit of k.lead was reported
 	for _, t := range k.tasks {
 		c, ok := st.Commands[t.name]
 		switch {
@@ -107,16 +116,19 @@ func (k *keeper) resume() (notes []string, err error) {
 		known[t.name] = true
 		const most = 1 << 53
 		t.run = min(max(c.Starts, 0), most)
-		k.restarter.Lost(t.name)
 		s, ok := k.restarter.State(t.name)
+		isUsed := !s.StartedAt.IsZero()
+		k.restarter.Lost(t.name)
 		if !ok || s.Action == "" {
 			continue
 		}
+		s, _ = k.restarter.State(t.name)
 		t.run = max(t.run, s.Exit.Run)
 		t.decision = s.Decision()
 		t.exit = process.Exit{Code: int(s.Exit.Code), Signal: syscall.Signal(s.Exit.Signal)}
-		if t.decision.Action == backoff.ActionRestartAll && s.StartedAt.IsZero() {
-			k.lead = t
+		// A start is also unused if the task was stopped to start again with a later one.
+		if t.decision.Action == backoff.ActionRestartAll && !isUsed && s.Reported.After(led) {
+			k.lead, led = t, s.Reported
 		}
 		notes = append(notes, t.resumed(k))
 	}

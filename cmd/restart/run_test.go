@@ -84,16 +84,21 @@ commands:
 // A command that cannot be started is given up, but not against a rule of its own.
 func TestLimitOfStartErrors(t *testing.T) {
 	own := backoff.ExitPolicy{Rules: []backoff.Rule{{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{127}}}}}
+	named := backoff.ExitPolicy{Rules: []backoff.Rule{
+		{Name: startErrorRule, Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{9}}},
+		{Name: startErrorRule + "-2", Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{8}}},
+	}}
 	for name, c := range map[string]struct {
 		policy backoff.ExitPolicy
 		code   int32
 		want   backoff.Action // after four failures
 	}{
-		"missing program": {backoff.ExitPolicy{}, 127, backoff.ActionGiveUp},
-		"no program":      {backoff.ExitPolicy{}, 126, backoff.ActionGiveUp},
-		"other failure":   {backoff.ExitPolicy{}, 1, backoff.ActionRestart},
-		"a rule for it":   {own, 127, backoff.ActionRestart},
-		"never again":     {backoff.ExitPolicy{RestartPolicy: "Never"}, 127, backoff.ActionStop},
+		"missing program":     {backoff.ExitPolicy{}, 127, backoff.ActionGiveUp},
+		"no program":          {backoff.ExitPolicy{}, 126, backoff.ActionGiveUp},
+		"other failure":       {backoff.ExitPolicy{}, 1, backoff.ActionRestart},
+		"a rule for it":       {own, 127, backoff.ActionRestart},
+		"a rule of that name": {named, 127, backoff.ActionGiveUp},
+		"never again":         {backoff.ExitPolicy{RestartPolicy: "Never"}, 127, backoff.ActionStop},
 	} {
 		p := limitStartErrors(c.policy)
 		if err := p.Validate(); err != nil {

@@ -47,7 +47,7 @@ func lookPath(name, dir string, env []string) (string, error) {
 			return path, nil
 		}
 		if failure == nil {
-			failure = &StartError{Code: CannotStart, text: path + ": " + syscall.EACCES.Error()}
+			failure = programError(path, syscall.EACCES)
 		}
 	}
 	if failure != nil {
@@ -67,11 +67,11 @@ func executable(path, dir string) error {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return &StartError{Code: NotFound, text: path + ": " + reason(err, nil)}
 	case err != nil:
-		return &StartError{Code: CannotStart, text: path + ": " + reason(err, nil)}
+		return programError(path, err)
 	case info.IsDir():
-		return &StartError{Code: CannotStart, text: path + ": " + syscall.EISDIR.Error()}
+		return programError(path, syscall.EISDIR)
 	case info.Mode()&0o111 == 0:
-		return &StartError{Code: CannotStart, text: path + ": " + syscall.EACCES.Error()}
+		return programError(path, syscall.EACCES)
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func startError(path string, err error) error {
 	case errors.Is(err, syscall.ENOENT): // of the interpreter in its first line
 		return &StartError{Code: NotFound, text: path + ": " + syscall.ENOENT.Error()}
 	case slices.ContainsFunc(never, func(n error) bool { return errors.Is(err, n) }):
-		return &StartError{Code: CannotStart, text: path + ": " + err.Error()}
+		return programError(path, err)
 	}
 	return err
 }

@@ -57,13 +57,23 @@ type Exit struct {
 	Left   bool      // some of its processes did not end within two seconds of SIGKILL
 }
 
-// StartError is the error of a command that cannot be started. Trying again cannot help.
+// StartError is the error of a command that cannot be started. Trying again cannot help. It
+// wraps the system's error about the program, if there is one, but none about the working
+// directory.
 type StartError struct {
 	Code int // a shell's exit code: 127 for a missing program, else 126
 	text string
+	err  error
 }
 
 func (e *StartError) Error() string { return e.text }
+
+func (e *StartError) Unwrap() error { return e.err }
+
+// programError returns the error of a program that exists, but cannot be started.
+func programError(path string, err error) *StartError {
+	return &StartError{Code: CannotStart, text: path + ": " + reason(err, nil), err: err}
+}
 
 // Exit codes of a shell for a command that cannot be started.
 const (
