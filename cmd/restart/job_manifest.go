@@ -18,6 +18,7 @@ import (
 	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/cmd/internal/jobrun"
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/jobpolicy/lint"
 	"github.com/restartkit/restart/kube/check"
 	"github.com/restartkit/restart/kube/check/document"
 )
@@ -29,6 +30,7 @@ type manifestFlags struct {
 	envFiles      []string
 	validate      string
 	resume        bool
+	ownDelays     bool // the run does not wait as long as a cluster
 }
 
 // manifest is a Job that this machine can run.
@@ -67,7 +69,7 @@ func (f *manifestFlags) read(name string, stdin io.Reader) (*manifest, error) {
 	if err := f.override(m); err != nil {
 		return nil, err
 	}
-	if wrong := m.judge(level); len(wrong) > 0 {
+	if wrong := m.judge(level, f.ownDelays); len(wrong) > 0 {
 		return nil, m.mistakes(wrong)
 	}
 	m.adopt(file)
@@ -251,8 +253,9 @@ func wordsOf(command string) (words []string, err error) {
 	return words, nil
 }
 
-// judge returns the mistakes of the Job, and keeps all other findings.
-func (m *manifest) judge(level string) (wrong []check.Finding) {
+// judge returns the mistakes of the Job, and keeps all other findings, but not those about
+// the delays of a cluster if the run has its own.
+func (m *manifest) judge(level string, ownDelays bool) (wrong []check.Finding) {
 	o := m.object
 	for _, finding := range o.Judge(check.Options{}).Findings {
 		isLenient := finding.Kind == check.KindUnknownField || finding.Kind == check.KindDuplicate
@@ -262,6 +265,7 @@ func (m *manifest) judge(level string) (wrong []check.Finding) {
 				m.notes = append(m.notes, "warning: "+finding.String())
 			}
 		case isImage(finding): // images do not run here
+		case finding.Kind == check.Kind(lint.KindDeadline) && ownDelays:
 		case finding.Severity == check.Error:
 			wrong = append(wrong, finding)
 		default:
