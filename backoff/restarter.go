@@ -282,9 +282,9 @@ func (r *Restarter[K]) Lost(key K) {
 }
 
 // Healthy says that the run of key which Started announced is still going on. Once it has
-// lasted longer than ResetAfter, counts and limits start over, as they would at its exit,
-// and Healthy returns true. p is as in Exited. Programs that poll call it; see
-// State.Healthy.
+// lasted longer than ResetAfter, counts and limits start over, as they would at its exit.
+// Healthy reports whether it changed the state of key, so that it has to be stored. p is
+// as in Exited. Programs that poll call it; see State.Healthy.
 func (r *Restarter[K]) Healthy(key K, p ExitPolicy) bool {
 	now := r.options.Clock.Now()
 	p = p.withDefaults(&r.policy)

@@ -396,7 +396,8 @@ func (s *State) Lost() { s.StartedAt = time.Time{} }
 
 // Healthy says that the run which Started announced has gone on until the given time. Once
 // the run is longer than ResetAfter, counts and limits start over, as they would at its
-// exit. Healthy reports whether that changed the State, so that it has to be stored.
+// exit. A start later than the given time, as after a clock was set back, becomes that
+// time. Healthy reports whether it changed the State, so that it has to be stored.
 //
 // Programs that poll call it when they see that the thing runs. They leave Exit.Started
 // zero, so that only the time up to the last Healthy counts as running.
@@ -407,11 +408,24 @@ func (s *State) Healthy(p *ExitPolicy, until time.Time) bool {
 	if s.StartedAt.IsZero() || !p.valid() {
 		return false
 	}
+	before := *s
+	before.Rules = append(make([]RuleCounts, 0, maxRules), s.Rules...)
 	s.StartedAt = inYears(earlier(s.StartedAt, until)) // a clock was set back
-	counted := s.Failures != 0 || s.Restarts != 0 || s.LimitReached
 	s.clampCounts()
 	s.startOver(p, until.Sub(s.StartedAt), false)
-	return counted && s.Failures == 0 && s.Restarts == 0 && !s.LimitReached
+	return s.StartedAt != before.StartedAt || !s.countsAs(&before)
+}
+
+// countsAs reports whether s has the counts and limits of before. Of the lists Recent,
+// which startOver keeps or empties, it compares the lengths.
+func (s *State) countsAs(before *State) bool {
+	sameRule := func(a, b RuleCounts) bool {
+		return a.Rule == b.Rule && a.Name == b.Name &&
+			a.Failures == b.Failures && a.Restarts == b.Restarts && len(a.Recent) == len(b.Recent)
+	}
+	return s.Failures == before.Failures && s.RuleFailures == before.RuleFailures &&
+		s.Restarts == before.Restarts && len(s.Recent) == len(before.Recent) &&
+		s.LimitReached == before.LimitReached && slices.EqualFunc(s.Rules, before.Rules, sameRule)
 }
 
 // Forgive starts counts and limits over and, unless the thing runs, lets it start at once,

@@ -455,8 +455,12 @@ func (h *history) damage() {
 }
 
 func (h *history) healthy() {
-	now := h.clock.Now()
-	if h.state.Healthy(&h.model.policy, now) {
+	before, now := mustJSON(h.t, h.state), h.clock.Now()
+	changed := h.state.Healthy(&h.model.policy, now)
+	if after := mustJSON(h.t, h.state); changed != (after != before) {
+		h.fatalf("Healthy returns %t, from\n%s to\n%s", changed, before, after)
+	}
+	if changed {
 		h.seen["healthy"]++
 	}
 	if !h.model.started.IsZero() {

@@ -263,6 +263,41 @@ func TestHealthyStartsCountsOver(t *testing.T) {
 	}
 }
 
+// Healthy reports every change of what is stored: that of a rule's counts, of a rule that
+// the policy no longer has, of damaged counts, and of a start in the future. The next poll
+// finds nothing to change.
+func TestHealthyReportsEveryChange(t *testing.T) {
+	curve, quick := backoff.CrashLoop(), backoff.CrashLoop()
+	curve.ResetAfter, quick.ResetAfter = hour, minute
+	l := newLife(t, backoff.ExitPolicy{Delay: &curve, Rules: []backoff.Rule{
+		{Name: "r", Action: restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{7}}, Delay: &quick, Limit: 3},
+	}})
+	for range 3 {
+		l.exit(backoff.Exit{Code: 7})
+	}
+	l.state.Started(l.now)
+	l.pass(2 * minute)
+	for _, change := range []struct {
+		name string
+		make func(*backoff.State)
+	}{
+		{"a run longer than the ResetAfter of a rule", func(*backoff.State) {}},
+		{"a removed rule", func(s *backoff.State) { s.Rules = append(s.Rules, backoff.RuleCounts{Rule: 5, Name: "removed"}) }},
+		{"a rule with another index", func(s *backoff.State) { s.Rules[0].Rule = 5 }},
+		{"a negative count", func(s *backoff.State) { s.RuleFailures = -1 }},
+		{"a start in the future", func(s *backoff.State) { s.StartedAt = l.now.Add(hour) }},
+	} {
+		change.make(&l.state)
+		before := mustJSON(t, l.state)
+		if !l.state.Healthy(&l.policy, l.now) {
+			t.Errorf("%s: not reported; was\n%s, is\n%s", change.name, before, mustJSON(t, l.state))
+		}
+		if l.state.Healthy(&l.policy, l.now) {
+			t.Errorf("%s: reported twice: %s", change.name, mustJSON(t, l.state))
+		}
+	}
+}
+
 // Restarts within a window. The window forgets them one by one, and a long run does not.
 func TestLimitWithinAWindow(t *testing.T) {
 	l := newLife(t, backoff.ExitPolicy{Limit: 3, Window: time.Hour})

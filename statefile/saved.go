@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 )
 
 // checkSaved returns an error if encoding/json would write {} for a struct because all
@@ -34,6 +35,12 @@ var (
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
+// locks are the structs of package sync that have no exported fields and nothing to save.
+// A sync.Map is none of them, because it holds data.
+var locks = []reflect.Type{
+	reflect.TypeFor[sync.Mutex](), reflect.TypeFor[sync.RWMutex](), reflect.TypeFor[sync.Once](), reflect.TypeFor[sync.WaitGroup](),
+}
+
 func (c *checker) check(t reflect.Type, addressable bool) error {
 	if c.seen[typeUse{t, addressable}] {
 		return nil
@@ -60,7 +67,7 @@ func marshals(t reflect.Type) bool {
 }
 
 func (c *checker) checkStruct(t reflect.Type, addressable bool) error {
-	if t.PkgPath() == "sync" { // a Mutex has nothing to save
+	if slices.Contains(locks, t) {
 		return nil
 	}
 	if t.NumField() > 0 && !hasExported(t, nil) {

@@ -137,6 +137,14 @@ func TestStateThatWouldBeLostIsRefused(t *testing.T) {
 			Mutex sync.Mutex
 			N     int
 		}{}, ""},
+		"locks of every type": {&struct {
+			RWMutex sync.RWMutex
+			Once    sync.Once
+			Group   sync.WaitGroup
+			Cond    *sync.Cond
+		}{}, ""},
+		"a map of sync":            {&struct{ Seen sync.Map }{}, "Seen: nothing of sync.Map"},
+		"a map of sync as a state": {new(sync.Map), "nothing of sync.Map"},
 		"an unexported field beside it": {struct {
 			h hidden
 			N int

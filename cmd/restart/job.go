@@ -141,6 +141,7 @@ func (f *jobFlags) run(c *cobra.Command, args []string) error {
 	if err := f.check(c, args); err != nil {
 		return err
 	}
+	f.ownDelays = c.Flags().Changed("backoff") || c.Flags().Changed("max-backoff")
 	m, err := f.read(args[0], c.InOrStdin())
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/cmd/internal/jobrun"
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/jobpolicy/lint"
 	"github.com/restartkit/restart/kube/check"
 	"github.com/restartkit/restart/kube/check/document"
 )
@@ -29,6 +31,7 @@ type manifestFlags struct {
 	envFiles      []string
 	validate      string
 	resume        bool
+	ownDelays     bool // the run does not wait as long as a cluster
 }
 
 // manifest is a Job that this machine can run.
@@ -67,7 +70,7 @@ func (f *manifestFlags) read(name string, stdin io.Reader) (*manifest, error) {
 	if err := f.override(m); err != nil {
 		return nil, err
 	}
-	if wrong := m.judge(level); len(wrong) > 0 {
+	if wrong := m.judge(level, f.ownDelays); len(wrong) > 0 {
 		return nil, m.mistakes(wrong)
 	}
 	m.adopt(file)
@@ -171,23 +174,15 @@ func (f *manifestFlags) override(m *manifest) error {
 	return nil
 }
 
-// setCommand gives a container a command: words as in a shell, or a list.
+// setCommand gives a container a command.
 func (m *manifest) setCommand(container, command string) error {
 	job := m.object.Job()
 	if job == nil {
 		return errors.New("the file has no Job that could be read")
 	}
-	node, err := document.ParseValue(command)
-	if err != nil || node.List() == nil {
-		words, err := wordsOf(command)
-		if err != nil {
-			return err
-		}
-		var list []*document.Node
-		for _, word := range words {
-			list = append(list, &document.Node{Value: word})
-		}
-		node = &document.Node{Value: list}
+	node, err := commandOf(command)
+	if err != nil {
+		return err
 	}
 	if len(node.List()) == 0 {
 		return errors.New("must name a program")
@@ -211,22 +206,50 @@ func (m *manifest) setCommand(container, command string) error {
 	return fmt.Errorf("the Job has no such container; it has %s", strings.Join(names, ", "))
 }
 
+// commandOf returns the list that a command is, or else its words as in a shell.
+func commandOf(command string) (*document.Node, error) {
+	if isList(command) {
+		if node, err := document.ParseValue(command); err == nil && node.List() != nil {
+			return node, nil
+		}
+	}
+	words, err := wordsOf(command)
+	var list []*document.Node
+	for _, word := range words {
+		list = append(list, &document.Node{Value: word})
+	}
+	return &document.Node{Value: list}, err
+}
+
+// isList reports whether a command begins as a list in brackets, such as [sh, -c, exit].
+// White space after the bracket makes it the program [, unless all is a JSON array of
+// strings.
+func isList(command string) bool {
+	elements, bracket := strings.CutPrefix(strings.TrimSpace(command), "[")
+	isProgram := elements == "" || strings.TrimLeftFunc(elements, unicode.IsSpace) != elements
+	var texts []string
+	return bracket && (!isProgram || json.Unmarshal([]byte(command), &texts) == nil)
+}
+
 // wordsOf splits a command at white space outside of quotes, and removes quotes and
 // backslashes as a shell does: a backslash is for the next character, but between single
 // quotes it is itself, and between double quotes before other characters than \ " $ and `.
+// Outside of single quotes, a backslash at the end of a line joins it with the next one.
 func wordsOf(command string) (words []string, err error) {
 	var word strings.Builder
 	begun, escaped, quote := false, false, rune(0)
 	for _, c := range command + " " {
 		switch {
+		case escaped && c == '\n':
+			escaped = false
 		case escaped:
 			if quote == '"' && !strings.ContainsRune("\\\"$`", c) {
 				word.WriteByte('\\')
 			}
 			word.WriteRune(c)
-			escaped = false
+			begun, escaped = true, false
 		case c == '\\' && quote != '\'':
-			begun, escaped = true, true
+			escaped = true
 		case c == quote:
 			quote = 0
 		case quote != 0:
@@ -251,8 +274,9 @@ func wordsOf(command string) (words []string, err error) {
 	return words, nil
 }
 
-// judge returns the mistakes of the Job, and keeps all other findings.
-func (m *manifest) judge(level string) (wrong []check.Finding) {
+// judge returns the mistakes of the Job, and keeps all other findings, but not those about
+// the delays of a cluster if the run has its own.
+func (m *manifest) judge(level string, ownDelays bool) (wrong []check.Finding) {
 	o := m.object
 	for _, finding := range o.Judge(check.Options{}).Findings {
 		isLenient := finding.Kind == check.KindUnknownField || finding.Kind == check.KindDuplicate
@@ -262,6 +286,7 @@ func (m *manifest) judge(level string) (wrong []check.Finding) {
 				m.notes = append(m.notes, "warning: "+finding.String())
 			}
 		case isImage(finding): // images do not run here
+		case finding.Kind == check.Kind(lint.KindDeadline) && ownDelays:
 		case finding.Severity == check.Error:
 			wrong = append(wrong, finding)
 		default:

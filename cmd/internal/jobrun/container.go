@@ -23,7 +23,7 @@ type container struct {
 	stopSignal syscall.Signal         // lifecycle.stopSignal, or SIGTERM
 	status     *batch.ContainerStatus // both are changed in pod.update
 	state      *backoff.State
-	begun      chan struct{} // closed when the first process of this pass runs
+	begun      chan struct{} // closed when the first process of this pass has started
 	beginOnce  sync.Once
 }
 
@@ -244,6 +244,5 @@ func (c *container) exited(e exit, decide bool) (d backoff.Decision) {
 				Reason: reason, Started: e.began, Finished: e.at}, time.Now(), 0)
 		}
 	})
-	c.beginOnce.Do(func() { close(c.begun) })
 	return d
 }

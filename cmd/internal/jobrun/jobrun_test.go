@@ -224,6 +224,88 @@ func TestWhatHasEndedStaysEnded(t *testing.T) {
 	}
 }
 
+// handyman is a listener that acts after so many failed starts of a container that
+// whatever did not wait for it has long begun.
+type handyman struct {
+	listener
+	repair func()
+}
+
+const failedStarts = 50
+
+func (h *handyman) Restarting(r Restart) {
+	h.listener.Restarting(r)
+	if r.Number == failedStarts {
+		h.repair()
+	}
+}
+
+// The containers after a sidecar start once it has started, however often that fails.
+func TestSidecarThatCannotStartHoldsBackThePod(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "side")
+	always := corev1.ContainerRestartPolicyAlways
+	j := job("test -e " + program)
+	pod := &j.Spec.Template.Spec
+	pod.InitContainers = []corev1.Container{
+		{Name: "side", Command: []string{program}, RestartPolicy: &always},
+		{Name: "init", Command: []string{"test", "-e", program}},
+	}
+	none := int32(0)
+	j.Spec.BackoffLimit = &none
+	heard := &handyman{repair: func() {
+		if err := os.Symlink("/bin/true", program); err != nil {
+			t.Error(err)
+		}
+	}}
+	run, err := Open(fast(j, ""), heard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	if err := run.Run(nil); err != nil {
+		t.Fatal(err)
+	}
+	if s := run.Job().Status; s.Succeeded != 1 {
+		t.Errorf("status %+v, notes %q", s, heard.notes)
+	}
+	if len(heard.restarts) < failedStarts {
+		t.Errorf("restarts %+v", heard.restarts)
+	}
+}
+
+// A pod that ends while a sidecar cannot start, or while an earlier one holds it back,
+// starts nothing else.
+func TestPodEndsWhileASidecarCannotStart(t *testing.T) {
+	always := corev1.ContainerRestartPolicyAlways
+	j := job("echo main")
+	j.Spec.Template.Spec.InitContainers = []corev1.Container{
+		{Name: "side", Command: []string{"/nonexistent/side"}, RestartPolicy: &always},
+		{Name: "next", Command: []string{"sh", "-c", "echo next"}, RestartPolicy: &always},
+	}
+	none := int32(0)
+	j.Spec.BackoffLimit = &none
+	heard := &handyman{}
+	run, err := Open(fast(j, ""), heard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	p := new(Pod)
+	heard.repair = func() { p.run.terminate() }
+	if run.children, err = process.New(); err != nil {
+		t.Fatal(err)
+	}
+	defer run.children.Close()
+	run.add(p, nil)
+	p.run.run()
+	if s := p.run.now().status; s.Phase != batch.PodFailed {
+		t.Errorf("status %+v", s)
+	}
+	if len(heard.lines) != 0 {
+		t.Errorf("lines %q", heard.lines)
+	}
+}
+
 func TestStopSignals(t *testing.T) {
 	for name, want := range map[string]int{"": 15, "SIGINT": 2, "SIGUSR1": 10, "SIGRTMIN": 34, "SIGRTMIN+3": 37, "SIGRTMIN+99": 0, "SIGRTMIN+x": 0, "SIGNONE": 0} {
 		c := &corev1.Container{}

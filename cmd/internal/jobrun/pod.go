@@ -165,7 +165,9 @@ func (r *podRun) runInit(ctx context.Context) bool {
 				c.exited(exit{}, false)
 			}
 		case isSidecar:
-			r.startSidecar(ctx, c)
+			if !r.startSidecar(ctx, c) {
+				return false
+			}
 		case !c.keep(ctx):
 			return false
 		}
@@ -190,8 +192,10 @@ type sidecar struct {
 	done chan struct{}
 }
 
-// startSidecar starts a sidecar and waits until it runs.
-func (r *podRun) startSidecar(ctx context.Context, c *container) {
+// startSidecar starts a sidecar and waits until its first process has started, however
+// often that fails. It reports whether the next container may start. As a kubelet does
+// without a startup probe, it does not wait for a sidecar that has started and ended.
+func (r *podRun) startSidecar(ctx context.Context, c *container) bool {
 	own, stop := context.WithCancelCause(context.Background()) // it outlives the containers
 	s := &sidecar{stop: stop, done: make(chan struct{})}
 	r.sidecars = append(r.sidecars, s)
@@ -201,8 +205,10 @@ func (r *podRun) startSidecar(ctx context.Context, c *container) {
 	}()
 	select {
 	case <-c.begun:
+	case <-s.done:
 	case <-ctx.Done():
 	}
+	return ctx.Err() == nil
 }
 
 // runMain runs the containers and reports whether all succeeded.
