@@ -61,7 +61,7 @@ grace period; the second one kills them.`,
 	f.SortFlags = false
 	f.StringVar(&flags.job, "job", "", "`name` of the Job or CronJob to run, if the file has several")
 	f.StringArrayVar(&flags.set, "set", nil, "`field=value` of the Job's spec in place of the file's, such as maxFailedIndexes=5; repeatable")
-	f.StringArrayVar(&flags.commands, "command", nil, "`container=program` and its arguments, for a container whose command is in its image, such as main='sh -c \"exit 3\"'; repeatable")
+	f.StringArrayVar(&flags.commands, "command", nil, "`container=program` and its arguments, for a container whose command is in its image, such as main='sh -c \"exit 3\"' or main='[sh, -c, exit 3]'; repeatable")
 	f.StringArrayVar(&flags.envFiles, "env-file", nil, "`file` of NAME=VALUE lines, in place of all Secrets and ConfigMaps: a variable takes the line with its own name, or with the key; repeatable")
 	f.StringVar(&flags.validate, "validate", "strict", "`level` of validation for unknown and duplicate fields, as with kubectl: strict, warn or ignore")
 	f.BoolVar(&flags.resume, "resume", false, "run the Job although its manifest says suspend: true")

@@ -145,8 +145,12 @@ func (c *container) once(ctx context.Context) (e exit, ran bool) {
 	return exit{code: int32(end.Code), signal: int32(end.Signal), began: end.Began, at: end.At}, true
 }
 
-// attend waits for the exit of a process. When ctx is done, it terminates the process
-// with the pod's grace period, or kills it if all containers restart, as a kubelet does.
+// leastGrace is the grace period of containers that end because all restart
+// (minimumGracePeriodInSeconds of the kubelet).
+const leastGrace = 2 * time.Second
+
+// attend waits for the exit of a process. When ctx is done, it terminates the process with
+// the pod's grace period or, if all containers restart, with the least one.
 func (c *container) attend(ctx context.Context, p *process.Process) {
 	select {
 	case <-p.Done():
@@ -154,7 +158,7 @@ func (c *container) attend(ctx context.Context, p *process.Process) {
 	case <-ctx.Done():
 	}
 	if errors.Is(context.Cause(ctx), errRestartAll) {
-		p.Kill()
+		p.Stop(c.stopSignal, leastGrace)
 	} else {
 		p.Stop(c.stopSignal, c.pod.grace)
 	}

@@ -224,14 +224,15 @@ func TestWhatHasEndedStaysEnded(t *testing.T) {
 	}
 }
 
-// handyman is a listener that acts after so many failed starts of a container that
-// whatever did not wait for it has long begun.
+// failedStarts is a number of failed starts of a container after which whatever did not wait
+// for it has long begun.
+const failedStarts = 50
+
+// handyman is a listener that repairs something after so many failed starts.
 type handyman struct {
 	listener
 	repair func()
 }
-
-const failedStarts = 50
 
 func (h *handyman) Restarting(r Restart) {
 	h.listener.Restarting(r)
