@@ -294,22 +294,51 @@ nothing
 lint
 {"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 60, "template": {"spec": {"restartPolicy": "Never"}}}}
 ----
-spec.activeDeadlineSeconds: notice: the deadline of 1m0s passes before backoffLimit 6 is reached, because the delays after the first 3 failures alone last 1m10s; raise the deadline or lower backoffLimit (deadline)
+spec.activeDeadlineSeconds: notice: the deadline of 1m0s passes before backoffLimit 6 is reached, because the delays after the first 3 failures alone last at least 1m10s; raise the deadline or lower backoffLimit (deadline)
 
 lint
 {"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 630, "template": {"spec": {"restartPolicy": "Never"}}}}
 ----
-spec.activeDeadlineSeconds: notice: the deadline of 10m30s passes before backoffLimit 6 is reached, because the delays after the first 6 failures alone last 10m30s; raise the deadline or lower backoffLimit (deadline)
+spec.activeDeadlineSeconds: notice: the deadline of 10m30s passes before backoffLimit 6 is reached, because the delays after the first 6 failures alone last at least 10m30s; raise the deadline or lower backoffLimit (deadline)
 
 lint
 {"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 631, "template": {"spec": {"restartPolicy": "Never"}}}}
 ----
 nothing
 
+# The last failures are those of pods that run together. Four failures before them last
+# 1m30s: one is replaced after 10s, and three after 1m20s.
 lint
-{"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 300, "parallelism": 3, "completions": 3, "template": {"spec": {"restartPolicy": "Never"}}}}
+{"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 90, "parallelism": 3, "template": {"spec": {"restartPolicy": "Never"}}}}
 ----
-spec.activeDeadlineSeconds: notice: the deadline of 5m0s passes before backoffLimit 6 is reached, because the delays after the first 6 failures alone last 6m0s; raise the deadline or lower backoffLimit (deadline)
+spec.activeDeadlineSeconds: notice: the deadline of 1m30s passes before backoffLimit 6 is reached, because the delays after the first 4 failures alone last at least 1m30s; raise the deadline or lower backoffLimit (deadline)
+
+lint
+{"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 91, "parallelism": 3, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+nothing
+
+# Each success starts the delays over, and lets pods that failed beside it be replaced at
+# once.
+lint
+{"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 60, "parallelism": 1, "completions": 20, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+spec.activeDeadlineSeconds: notice: the deadline of 1m0s passes before backoffLimit 6 is reached, because the delays after the first 6 failures alone last at least 1m0s; raise the deadline or lower backoffLimit (deadline)
+
+lint
+{"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 61, "parallelism": 1, "completions": 20, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+nothing
+
+lint
+{"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 20, "parallelism": 2, "completions": 3, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+spec.activeDeadlineSeconds: notice: the deadline of 20s passes before backoffLimit 6 is reached, because the delays after the first 5 failures alone last at least 20s; raise the deadline or lower backoffLimit (deadline)
+
+lint
+{"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 120, "parallelism": 3, "completions": 3, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+nothing
 
 lint
 {"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 60, "parallelism": 7, "completions": 7, "template": {"spec": {"restartPolicy": "Never"}}}}
@@ -319,12 +348,12 @@ nothing
 lint
 {"spec": {"completionMode": "Indexed", "completions": 9, "backoffLimitPerIndex": 3, "activeDeadlineSeconds": 60, "template": {"spec": {"restartPolicy": "Never"}}}}
 ----
-spec.activeDeadlineSeconds: notice: the deadline of 1m0s passes before backoffLimitPerIndex 3 is reached, because the delays after the first 3 failures alone last 1m10s; raise the deadline or lower backoffLimitPerIndex (deadline)
+spec.activeDeadlineSeconds: notice: the deadline of 1m0s passes before backoffLimitPerIndex 3 is reached, because the delays after the first 3 failures alone last at least 1m10s; raise the deadline or lower backoffLimitPerIndex (deadline)
 
 lint
 {"spec": {"backoffLimit": 100, "activeDeadlineSeconds": 3600, "template": {"spec": {"restartPolicy": "Never"}}}}
 ----
-spec.activeDeadlineSeconds: notice: the deadline of 1h0m0s passes before backoffLimit 100 is reached, because the delays after the first 11 failures alone last 1h0m30s; raise the deadline or lower backoffLimit (deadline)
+spec.activeDeadlineSeconds: notice: the deadline of 1h0m0s passes before backoffLimit 100 is reached, because the delays after the first 11 failures alone last at least 1h0m30s; raise the deadline or lower backoffLimit (deadline)
 
 lint
 {"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 60, "template": {"spec": {"restartPolicy": "OnFailure"}}}}
