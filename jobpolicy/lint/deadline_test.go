@@ -49,6 +49,9 @@ func genJobWithDeadline(t *rapid.T) batch.JobSpec {
 		s.Completions = &completions
 		if rapid.Bool().Draw(t, "indexed") {
 			s.CompletionMode = batch.IndexedCompletion
+			if rapid.Bool().Draw(t, "per index") {
+				s.BackoffLimitPerIndex = pointerTo(rapid.Int32Range(0, 4).Draw(t, "backoffLimitPerIndex"))
+			}
 		}
 	}
 	return s

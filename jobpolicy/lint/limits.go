@@ -65,7 +65,7 @@ const maxObjectBytes = 3 << 19
 // place under OnFailure wait as the kubelet's settings say, which are not known here.
 //
 // The last failures, of pods that run together, are not replaced, so their delays do not
-// matter.
+// matter. With a limit per index, all indexes together may use up backoffLimit before.
 func (c *checker) deadline() {
 	spec := &c.spec
 	w := newWorstCase(jobpolicy.Engine{}, spec)
@@ -75,6 +75,9 @@ func (c *checker) deadline() {
 	name, limit, together := "backoffLimit", int64(*spec.BackoffLimit), w.together()
 	if w.perIndex {
 		name, limit, together = "backoffLimitPerIndex", int64(*spec.BackoffLimitPerIndex), 1
+		if int64(*spec.BackoffLimit) < w.completions*limit {
+			return
+		}
 	}
 	deadline := seconds.Duration(*spec.ActiveDeadlineSeconds)
 	replaced := w.replacedBefore(int64(deadline), limit, together)

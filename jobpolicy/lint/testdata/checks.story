@@ -350,6 +350,22 @@ lint
 ----
 spec.activeDeadlineSeconds: notice: the deadline of 1m0s passes before backoffLimitPerIndex 3 is reached, because the delays after the first 3 failures alone last at least 1m10s; raise the deadline or lower backoffLimitPerIndex (deadline)
 
+# All indexes together may use up backoffLimit before any of them its own limit.
+lint
+{"spec": {"completionMode": "Indexed", "completions": 10, "parallelism": 10, "backoffLimit": 2, "backoffLimitPerIndex": 6, "activeDeadlineSeconds": 25, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+nothing
+
+lint
+{"spec": {"completionMode": "Indexed", "completions": 10, "parallelism": 10, "backoffLimit": 59, "backoffLimitPerIndex": 6, "activeDeadlineSeconds": 300, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+nothing
+
+lint
+{"spec": {"completionMode": "Indexed", "completions": 10, "parallelism": 10, "backoffLimit": 60, "backoffLimitPerIndex": 6, "activeDeadlineSeconds": 300, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+spec.activeDeadlineSeconds: notice: the deadline of 5m0s passes before backoffLimitPerIndex 6 is reached, because the delays after the first 5 failures alone last at least 5m10s; raise the deadline or lower backoffLimitPerIndex (deadline)
+
 lint
 {"spec": {"backoffLimit": 100, "activeDeadlineSeconds": 3600, "template": {"spec": {"restartPolicy": "Never"}}}}
 ----
