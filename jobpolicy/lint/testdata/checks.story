@@ -206,7 +206,7 @@ lint
   {"action": "FailJob", "onExitCodes": {"containerName": "a", "operator": "In", "values": [42]}},
   {"action": "Ignore", "onExitCodes": {"containerName": "a", "operator": "NotIn", "values": [42]}}]}}}
 ----
-spec.podFailurePolicy.rules[2].onExitCodes: warning: failures with any exit code but 42 never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them (endless)
+spec.podFailurePolicy.rules[2].onExitCodes: warning: failures of container a with any exit code but 42 never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them (endless)
 
 lint
 {"spec": {"completionMode": "Indexed", "completions": 3, "backoffLimitPerIndex": 1, "maxFailedIndexes": 1, "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
@@ -233,6 +233,59 @@ lint
   {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1, 137]}}]}}}
 ----
 spec.podFailurePolicy.rules[2]: warning: rule 1 matches every pod that this rule matches; move this rule before rule 1 or remove it (unreachable)
+
+# endless: only the container that the rule names, and only the exit codes and conditions on
+# which no earlier rule decides for that container.
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "main"}, {"name": "helper"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Ignore", "onExitCodes": {"containerName": "helper", "operator": "In", "values": [42]}}]}}}
+----
+spec.podFailurePolicy.rules[0].onExitCodes: warning: failures of container helper with exit code 42 never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them (endless)
+
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}, {"name": "b"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "FailJob", "onExitCodes": {"containerName": "a", "operator": "In", "values": [1]}},
+  {"action": "Ignore", "onExitCodes": {"containerName": "b", "operator": "In", "values": [1]}}]}}}
+----
+spec.podFailurePolicy.rules[1].onExitCodes: warning: failures of container b with exit code 1 never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them (endless)
+
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Count", "onExitCodes": {"operator": "In", "values": [2, 42]}},
+  {"action": "Ignore", "onExitCodes": {"operator": "NotIn", "values": [3]}}]}}}
+----
+spec.podFailurePolicy.rules[1].onExitCodes: warning: failures with any exit code but 2, 3, 42 never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them (endless)
+
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Count", "onExitCodes": {"operator": "NotIn", "values": [0, 1, 2]}},
+  {"action": "Ignore", "onExitCodes": {"containerName": "a", "operator": "NotIn", "values": [2]}}]}}}
+----
+spec.podFailurePolicy.rules[1].onExitCodes: warning: failures of container a with exit code 1 never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them (endless)
+
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Count", "onExitCodes": {"operator": "In", "values": [1]}},
+  {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1, 2]}}]}}}
+----
+spec.podFailurePolicy.rules[1].onExitCodes.values: warning: rule 0 decides on 1 first; remove it from one of the rules (shadowed)
+spec.podFailurePolicy.rules[1].onExitCodes: warning: failures with exit code 2 never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them (endless)
+
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Count", "onExitCodes": {"operator": "In", "values": [1]}},
+  {"action": "Count", "onExitCodes": {"operator": "NotIn", "values": [1]}},
+  {"action": "Ignore", "onExitCodes": {"operator": "NotIn", "values": [0]}}]}}}
+----
+nothing
+
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Count", "onPodConditions": [{"type": "Ready", "status": "False"}]},
+  {"action": "Ignore", "onPodConditions": [{"type": "Ready", "status": "False"}, {"type": "PodScheduled"}]}]}}}
+----
+spec.podFailurePolicy.rules[1].onPodConditions: warning: rule 0 decides on Ready=False first; remove it from one of the rules (shadowed)
+spec.podFailurePolicy.rules[1].onPodConditions: warning: failures with the condition PodScheduled=True, which every failed pod has, never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them (endless)
 
 # unknown-condition: a misspelt one, reasons that are no conditions, the example of the
 # documentation, one name twice. A readiness gate of the template and names with a domain
