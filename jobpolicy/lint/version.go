@@ -127,6 +127,11 @@ var behaviours = []behaviour{
 		text: "counts a pod that a node evicts as succeeded if its program ends with exit code 0, and then no rule for DisruptionTarget applies; " +
 			"let the program end with another code on SIGTERM unless its work is done",
 		used: inRules("onPodConditions", func(r *batch.PodFailurePolicyRule) bool { return r.Action.Known() && hasDisruption(r) })},
+	{in: span{35, 35}, kind: KindVersion, severity: SeverityError, // validateInitContainerRestartPolicy, pkg/apis/core/validation/validation.go
+		text: "refuses the Job for restart rules of an init container with restartPolicy Always unless the feature gate RestartAllContainersOnContainerExits, off by default, is on",
+		used: inContainers("restartPolicyRules", initContainers, func(c *batch.Container) bool {
+			return c.RestartPolicy == batch.RestartPolicyAlways && len(c.RestartPolicyRules) > 0
+		})},
 	{in: span{38, newest}, kind: KindVersion, severity: SeverityError, // pkg/apis/batch/validation/validation.go
 		text: "refuses the Job: of the annotations " + workloadNameAnnotation + " and " + groupTemplateNameAnnotation + " it needs both, with values, or neither",
 		used: func(j *batch.Job) (string, int) {

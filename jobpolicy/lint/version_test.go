@@ -121,6 +121,27 @@ func TestCheckForTellsRefusedFromDropped(t *testing.T) {
 	}
 }
 
+// 1.35 refuses restart rules of a sidecar, and keeps those of other init containers.
+func TestRulesOfSidecarsAreRefused(t *testing.T) {
+	for restartPolicy, refused := range map[string]bool{"Always": true, "Never": false} {
+		s := specOf(t, `{"template":{"spec":{"restartPolicy":"Never","initContainers":[{"name":"a"},{"name":"s","restartPolicy":"`+restartPolicy+`",
+			"restartPolicyRules":[{"action":"Restart","exitCodes":{"operator":"In","values":[5]}}]}]}}}`)
+		for _, version := range []string{"1.34", "1.35", "1.36"} {
+			found, err := lint.CheckFor(s, version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			has := slices.ContainsFunc(found, func(f lint.Finding) bool {
+				return f.Severity == lint.SeverityError && f.Field == "spec.template.spec.initContainers[1].restartPolicyRules" &&
+					strings.HasPrefix(f.Text, "Kubernetes 1.35 refuses the Job for restart rules of an init container with restartPolicy Always unless the feature gate")
+			})
+			if has != (refused && version == "1.35") {
+				t.Errorf("%s, restartPolicy %s: %v", version, restartPolicy, found)
+			}
+		}
+	}
+}
+
 // A finding says whether the field is unknown or behind a gate, and names the effect.
 func TestVersionFindingsNameEffect(t *testing.T) {
 	s := specOf(t, everyFeature)
