@@ -16,6 +16,9 @@ import (
 func (c *checker) policy() {
 	rules := rulesOf(&c.spec)
 	for i := range rules {
+		if rules[i].Action == leftOut {
+			continue
+		}
 		if why, severity := c.unreachable(i); why != "" {
 			c.add(KindUnreachable, severity, i, rulePath(i, ""), why)
 			continue

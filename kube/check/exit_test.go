@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -236,6 +237,18 @@ func TestVersionsActWithoutWhatTheyDrop(t *testing.T) {
 		w := Parse("", []byte(perIndex)).Objects[0].Judge(Options{Kubernetes: version}).WorstCase
 		if w == nil || !strings.HasSuffix(w.String(), want) {
 			t.Errorf("%s: %v", version, w)
+		}
+	}
+}
+
+// A version that drops the limit per index has the default backoffLimit of Jobs without one.
+func TestDefaultsOfTheVersion(t *testing.T) {
+	text := with(job, "SPEC", "completionMode: Indexed\ncompletions: 3\nparallelism: 1\nbackoffLimitPerIndex: 2\nactiveDeadlineSeconds: 10")
+	for version, limit := range map[string]string{"1.28": "backoffLimit 6", "1.29": "backoffLimitPerIndex 2"} {
+		want := "the deadline of 10s passes before " + limit + " is reached"
+		findings := Parse("", []byte(text)).Objects[0].Judge(Options{Kubernetes: version}).Findings
+		if !slices.ContainsFunc(findings, func(f Finding) bool { return strings.HasPrefix(f.Text, want) }) {
+			t.Errorf("%s: %v, want %s", version, findings, want)
 		}
 	}
 }
