@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/restartkit/restart/indexset"
@@ -64,49 +63,33 @@ const maxObjectBytes = 3 << 19
 // deadline reports a deadline that passes before the limit of failures can be reached,
 // because Kubernetes waits longer between the pods than the deadline allows. Restarts in
 // place under OnFailure wait as the kubelet's settings say, which are not known here.
+//
+// The last failures, of pods that run together, are not replaced, so their delays do not
+// matter. With a limit per index, all indexes together may use up backoffLimit before.
 func (c *checker) deadline() {
 	spec := &c.spec
-	if spec.ActiveDeadlineSeconds == nil || *spec.ActiveDeadlineSeconds == 0 || spec.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure {
+	w := newWorstCase(jobpolicy.Engine{}, spec)
+	if spec.ActiveDeadlineSeconds == nil || spec.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure || w.nothingRuns() {
 		return
+	}
+	name, limit, together := "backoffLimit", int64(*spec.BackoffLimit), w.together()
+	if w.perIndex {
+		name, limit, together = "backoffLimitPerIndex", int64(*spec.BackoffLimitPerIndex), 1
+		if int64(*spec.BackoffLimit) < w.completions*limit {
+			return
+		}
 	}
 	deadline := seconds.Duration(*spec.ActiveDeadlineSeconds)
-	name, limit, together := "backoffLimit", *spec.BackoffLimit, int64(*spec.Parallelism)
-	switch {
-	case spec.CompletionMode == batch.IndexedCompletion && spec.BackoffLimitPerIndex != nil:
-		name, limit, together = "backoffLimitPerIndex", *spec.BackoffLimitPerIndex, 1
-	case spec.Completions != nil:
-		together = min(together, int64(*spec.Completions))
-	}
-	if together == 0 {
+	replaced := w.replacedBefore(int64(deadline), limit, together)
+	if replaced+together > limit {
 		return
 	}
-	failures, waited := delaysWithin(deadline, int64(limit), together)
-	if waited < deadline {
-		return
-	}
+	failures := replaced + 1
 	delays := "the delay after the first failure alone lasts"
 	if failures > 1 {
 		delays = fmt.Sprintf("the delays after the first %d failures alone last", failures)
 	}
 	c.add(KindDeadline, SeverityNotice, -1, "spec.activeDeadlineSeconds", fmt.Sprintf(
-		"the deadline of %v passes before %s %d is reached, because %s %v; raise the deadline or lower %s",
-		deadline, name, limit, delays, waited, name))
-}
-
-// delaysWithin adds up the delays after failures, until they reach the deadline or the
-// limit of failures is used up. It returns how many failures they follow and their sum.
-// The limit is used up soonest if all pods that run together fail together.
-func delaysWithin(deadline time.Duration, limit, together int64) (failures int64, waited time.Duration) {
-	longest := jobpolicy.Engine{}.Remaining(math.MaxInt32, 0)
-	for failures+together <= limit && waited < deadline {
-		failures += together
-		wait := jobpolicy.Engine{}.Remaining(int(failures), 0)
-		waited += wait
-		if wait == longest { // as are all further ones
-			further := min((limit-failures)/together, int64((deadline-waited+wait-1)/wait))
-			further = max(further, 0)
-			return failures + further*together, waited + time.Duration(further)*wait
-		}
-	}
-	return failures, waited
+		"the deadline of %v passes before %s %d is reached, because %s at least %v; raise the deadline or lower %s",
+		deadline, name, limit, delays, time.Duration(w.leastWait(failures, together)), name))
 }

@@ -16,6 +16,9 @@ import (
 func (c *checker) policy() {
 	rules := rulesOf(&c.spec)
 	for i := range rules {
+		if rules[i].Action == leftOut {
+			continue
+		}
 		if why, severity := c.unreachable(i); why != "" {
 			c.add(KindUnreachable, severity, i, rulePath(i, ""), why)
 			continue
@@ -372,16 +375,19 @@ func (c *checker) isUnknown(condition batch.PodConditionType) bool {
 	return !isGate && !strings.Contains(string(condition), "/") && !slices.Contains(podConditions, string(condition))
 }
 
-// effective returns rule i without the conditions that have no effect, because earlier rules
-// decide on them or because no pod has them. decides is false if nothing is left of the rule.
+// effective returns rule i without the exit codes and conditions that have no effect, because
+// earlier rules decide on them or because no pod has them. decides is false if nothing is left
+// of the rule.
 func (c *checker) effective(i int) (rule batch.PodFailurePolicyRule, decides bool) {
 	rule = c.spec.PodFailurePolicy.Rules[i]
 	if why, _ := c.unreachable(i); why != "" {
 		return rule, false
 	}
-	scratch := checker{spec: c.spec}
 	if rule.OnExitCodes != nil {
-		return rule, scratch.impossibleCodes(i)
+		rule.OnExitCodes = c.undecided(i)
+		scratch := checker{spec: c.spec}
+		scratch.spec.PodFailurePolicy = &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{rule}}
+		return rule, scratch.impossibleCodes(0)
 	}
 	decided := c.decidedBefore(i)
 	var left []batch.OnPodCondition
@@ -393,6 +399,32 @@ func (c *checker) effective(i int) (rule batch.PodFailurePolicyRule, decides boo
 	}
 	rule.OnPodConditions = left
 	return rule, len(left) > 0
+}
+
+// undecided returns the exit codes of rule i on which no earlier rule decides, in order.
+func (c *checker) undecided(i int) *batch.OnExitCodes {
+	rules := rulesOf(&c.spec)
+	left := *rules[i].OnExitCodes
+	left.Values = slices.Clone(left.Values)
+	for j := range i {
+		earlier := rules[j].OnExitCodes
+		if earlier == nil || !c.canDecide(j) || !coversContainer(earlier, &left) {
+			continue
+		}
+		switch {
+		case left.Operator == batch.OpIn:
+			left.Values = slices.DeleteFunc(left.Values, func(code int32) bool { return meets(earlier, code) })
+		case earlier.Operator == batch.OpIn:
+			left.Values = append(left.Values, earlier.Values...)
+		default: // both are NotIn, which leaves the codes that only the earlier rule excludes
+			excluded := left.Values
+			left.Operator = batch.OpIn
+			left.Values = slices.DeleteFunc(slices.Clone(earlier.Values), func(code int32) bool { return slices.Contains(excluded, code) })
+		}
+	}
+	slices.Sort(left.Values)
+	left.Values = slices.Compact(left.Values)
+	return &left
 }
 
 // killedBefore returns the first rule before rule i that does not ignore its pods and
@@ -484,39 +516,47 @@ func ignoresOwnFailures(rule *batch.PodFailurePolicyRule) bool {
 // a deadline. No limit counts them, so a program that always fails so is restarted for
 // ever. Conditions count only if the kubelet sets them on every failed pod.
 func (c *checker) endless(i int) {
-	rule := &c.spec.PodFailurePolicy.Rules[i]
-	if c.spec.ActiveDeadlineSeconds != nil || !ignoresOwnFailures(rule) {
+	if c.spec.ActiveDeadlineSeconds != nil {
+		return
+	}
+	rule, decides := c.effective(i)
+	if !decides || !ignoresOwnFailures(&rule) {
 		return
 	}
 	field := "onExitCodes"
 	var what string
-	switch on := rule.OnExitCodes; {
-	case on == nil:
+	if on := rule.OnExitCodes; on != nil {
+		what = codesText(&rule)
+		if on.ContainerName != nil {
+			what = "of container " + quote.Plain(*on.ContainerName) + " " + what
+		}
+	} else {
 		always := slices.IndexFunc(rule.OnPodConditions, onEveryFailedPod)
 		if always < 0 {
 			return
 		}
-		field, what = "onPodConditions", "with the condition "+patternText(rule)(always)+", which every failed pod has,"
-	case on.Operator == batch.OpNotIn && isAnyFailure(&batch.PodFailurePolicyRule{OnExitCodes: &batch.OnExitCodes{Operator: on.Operator, Values: on.Values}}):
-		what = "with any exit code"
-	case on.Operator == batch.OpNotIn:
-		what = "with any exit code but " + codesText(rule, on.Values)
-	default:
-		what = "with exit code " + codesText(rule, on.Values)
+		field, what = "onPodConditions", "with the condition "+patternText(&rule)(always)+", which every failed pod has,"
 	}
 	c.add(KindEndless, SeverityWarning, i, rulePath(i, field), fmt.Sprintf(
 		"failures %s never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them", what))
 }
 
-// codesText lists a few of the values, without 0.
-func codesText(rule *batch.PodFailurePolicyRule, values []int32) string {
+// codesText describes the exit codes of a rule, of which it lists a few, without 0.
+func codesText(rule *batch.PodFailurePolicyRule) string {
 	var positions []int
-	for k, v := range values {
+	for k, v := range rule.OnExitCodes.Values {
 		if v != 0 {
 			positions = append(positions, k)
 		}
 	}
-	return listText(positions, codeText(rule))
+	codes := listText(positions, codeText(rule))
+	switch {
+	case rule.OnExitCodes.Operator == batch.OpIn:
+		return "with exit code " + codes
+	case codes == "":
+		return "with any exit code"
+	}
+	return "with any exit code but " + codes
 }
 
 // onEveryFailedPod reports whether the kubelet sets the condition, with this status, on

@@ -19,8 +19,9 @@ type feature struct {
 	refused span   // minor versions that refuse a Job with it while the gate is off or missing
 	effect  string // effect of dropping it
 	used    finder
-	ignored bool // accepted by the API but without effect
-	value   bool // it is a value of an older field
+	drop    func(*batch.JobSpec) // drops it, if Check reads it
+	ignored bool                 // accepted by the API but without effect
+	value   bool                 // it is a value of an older field
 }
 
 // finder returns the path and the rule, if any, where a Job uses a feature, and "" if it
@@ -45,21 +46,25 @@ const restartedAsThePod = "the container is restarted as the pod's restartPolicy
 var features = []feature{
 	{gate: "JobPodFailurePolicy", since: 25, on: 26, // KEP-3329
 		effect: "every failed pod counts towards backoffLimit",
-		used:   when("spec.podFailurePolicy", func(s *batch.JobSpec) bool { return s.PodFailurePolicy != nil })},
+		used:   when("spec.podFailurePolicy", func(s *batch.JobSpec) bool { return s.PodFailurePolicy != nil }),
+		drop:   func(s *batch.JobSpec) { s.PodFailurePolicy = nil }},
 	{gate: "PodDisruptionConditions", since: 25, on: 26, ignored: true, // KEP-3329
 		effect: "no pod has the condition DisruptionTarget, and the rule matches none",
 		used:   inRules("onPodConditions", hasDisruption)},
 	{gate: "JobBackoffLimitPerIndex", since: 28, on: 29, // KEP-3850, pkg/features/kube_features.go
 		effect: "the failures of all indexes count together, towards backoffLimit",
-		used:   when("spec.backoffLimitPerIndex", func(s *batch.JobSpec) bool { return s.BackoffLimitPerIndex != nil })},
+		used:   when("spec.backoffLimitPerIndex", func(s *batch.JobSpec) bool { return s.BackoffLimitPerIndex != nil }),
+		drop:   func(s *batch.JobSpec) { s.BackoffLimitPerIndex = nil }},
 	{gate: "JobBackoffLimitPerIndex", since: 28, on: 29, // KEP-3850, pkg/features/kube_features.go
 		effect: "the number of failed indexes is not limited",
-		used:   when("spec.maxFailedIndexes", func(s *batch.JobSpec) bool { return s.MaxFailedIndexes != nil })},
+		used:   when("spec.maxFailedIndexes", func(s *batch.JobSpec) bool { return s.MaxFailedIndexes != nil }),
+		drop:   func(s *batch.JobSpec) { s.MaxFailedIndexes = nil }},
 	{gate: "JobBackoffLimitPerIndex", since: 28, on: 29, refused: span{26, 27}, value: true, // KEP-3850, pkg/registry/batch/job/strategy.go
 		effect: "the rule is left out of the policy",
 		used: inRules("action", func(r *batch.PodFailurePolicyRule) bool {
 			return r.Action == batch.ActionFailIndex
-		})},
+		}),
+		drop: leaveOutFailIndex},
 	{gate: "JobPodReplacementPolicy", since: 28, on: 29, // KEP-3939, pkg/features/kube_features.go
 		effect: "a pod is replaced as soon as it is being deleted, unless there is a podFailurePolicy",
 		used: when("spec.podReplacementPolicy", func(s *batch.JobSpec) bool {
@@ -67,7 +72,8 @@ var features = []feature{
 		})},
 	{gate: "JobSuccessPolicy", since: 30, on: 31, // KEP-3998, pkg/features/kube_features.go
 		effect: "the Job succeeds only when all of its indexes have",
-		used:   when("spec.successPolicy", func(s *batch.JobSpec) bool { return s.SuccessPolicy != nil })},
+		used:   when("spec.successPolicy", func(s *batch.JobSpec) bool { return s.SuccessPolicy != nil }),
+		drop:   func(s *batch.JobSpec) { s.SuccessPolicy = nil }},
 	{gate: "JobManagedBy", since: 30, on: 32, // KEP-4368, pkg/features/kube_features.go
 		effect: "the Job controller runs the Job, too",
 		used:   when("spec.managedBy", func(s *batch.JobSpec) bool { return s.ManagedBy != "" })},
@@ -127,6 +133,11 @@ var behaviours = []behaviour{
 		text: "counts a pod that a node evicts as succeeded if its program ends with exit code 0, and then no rule for DisruptionTarget applies; " +
 			"let the program end with another code on SIGTERM unless its work is done",
 		used: inRules("onPodConditions", func(r *batch.PodFailurePolicyRule) bool { return r.Action.Known() && hasDisruption(r) })},
+	{in: span{35, 35}, kind: KindVersion, severity: SeverityError, // validateInitContainerRestartPolicy, pkg/apis/core/validation/validation.go
+		text: "refuses the Job for restart rules of an init container with restartPolicy Always unless the feature gate RestartAllContainersOnContainerExits, off by default, is on",
+		used: inContainers("restartPolicyRules", initContainers, func(c *batch.Container) bool {
+			return c.RestartPolicy == batch.RestartPolicyAlways && len(c.RestartPolicyRules) > 0
+		})},
 	{in: span{38, newest}, kind: KindVersion, severity: SeverityError, // pkg/apis/batch/validation/validation.go
 		text: "refuses the Job: of the annotations " + workloadNameAnnotation + " and " + groupTemplateNameAnnotation + " it needs both, with values, or neither",
 		used: func(j *batch.Job) (string, int) {
@@ -186,6 +197,24 @@ func inRules(field string, used func(*batch.PodFailurePolicyRule) bool) finder {
 	}
 }
 
+// leftOut is the action of a rule that a version leaves out of the policy. The rule stays
+// in its place, so that the others keep their indexes, but it matches no pod.
+const leftOut batch.Action = "left out"
+
+// leaveOutFailIndex leaves the FailIndex rules out of the policy.
+func leaveOutFailIndex(s *batch.JobSpec) {
+	if s.PodFailurePolicy == nil {
+		return
+	}
+	rules := slices.Clone(s.PodFailurePolicy.Rules)
+	for i := range rules {
+		if rules[i].Action == batch.ActionFailIndex {
+			rules[i].Action = leftOut
+		}
+	}
+	s.PodFailurePolicy = &batch.PodFailurePolicy{Rules: rules}
+}
+
 // containerList is a list of containers of a pod.
 type containerList struct {
 	name string
@@ -213,12 +242,14 @@ func inContainers(field string, lists []containerList, used func(*batch.Containe
 	}
 }
 
-// CheckFor returns the findings of Check, followed by the fields and values that a
-// cluster of the given version, from 1.25 to 1.38, drops, refuses or ignores with its
-// default feature gates, and by what else it does with such a Job that later versions
-// do not. An API server drops a field without an error, unless the client asks for
-// strict field validation, as kubectl does. What it refuses is of SeverityError. The
-// version has the form 1.29 or v1.29.4.
+// CheckFor returns the findings of Check in what a cluster of the given version, from 1.25
+// to 1.38, keeps of the specification. They are followed by the fields and values that it
+// drops, refuses or ignores with its default feature gates, and by what else it does with
+// such a Job that later versions do not. An API server drops a field without an error,
+// unless the client asks for strict field validation, as kubectl does. What it refuses is
+// of SeverityError. The version has the form 1.29 or v1.29.4.
+//
+// Call CheckFor before Default, which sets backoffLimit by fields that the version may drop.
 func CheckFor(s *batch.JobSpec, version string) ([]Finding, error) {
 	if s == nil {
 		return checkFor("CheckFor", nil, version)
@@ -240,12 +271,16 @@ func checkFor(call string, j *batch.Job, version string) ([]Finding, error) {
 	if j == nil {
 		return nil, nil
 	}
-	c := &checker{findings: Check(&j.Spec)}
+	kept := *j
+	c := &checker{}
 	for i := range features {
 		f := &features[i]
 		field, rule := f.used(j)
 		if field == "" || f.on != 0 && minor >= f.on {
 			continue
+		}
+		if f.drop != nil {
+			f.drop(&kept.Spec)
 		}
 		severity := SeverityWarning
 		if f.refused.has(minor) {
@@ -255,11 +290,11 @@ func checkFor(call string, j *batch.Job, version string) ([]Finding, error) {
 	}
 	for i := range behaviours {
 		b := &behaviours[i]
-		if field, rule := b.used(j); field != "" && b.in.has(minor) {
+		if field, rule := b.used(&kept); field != "" && b.in.has(minor) {
 			c.add(b.kind, b.severity, rule, field, fmt.Sprintf("Kubernetes 1.%d %s", minor, b.text))
 		}
 	}
-	return c.findings, nil
+	return append(Check(&kept.Spec), c.findings...), nil
 }
 
 // before describes how a version treats the feature before its gate is on by default.

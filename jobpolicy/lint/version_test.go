@@ -121,6 +121,27 @@ func TestCheckForTellsRefusedFromDropped(t *testing.T) {
 	}
 }
 
+// 1.35 refuses restart rules of a sidecar, and keeps those of other init containers.
+func TestRulesOfSidecarsAreRefused(t *testing.T) {
+	for restartPolicy, refused := range map[string]bool{"Always": true, "Never": false} {
+		s := specOf(t, `{"template":{"spec":{"restartPolicy":"Never","initContainers":[{"name":"a"},{"name":"s","restartPolicy":"`+restartPolicy+`",
+			"restartPolicyRules":[{"action":"Restart","exitCodes":{"operator":"In","values":[5]}}]}]}}}`)
+		for _, version := range []string{"1.34", "1.35", "1.36"} {
+			found, err := lint.CheckFor(s, version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			has := slices.ContainsFunc(found, func(f lint.Finding) bool {
+				return f.Severity == lint.SeverityError && f.Field == "spec.template.spec.initContainers[1].restartPolicyRules" &&
+					strings.HasPrefix(f.Text, "Kubernetes 1.35 refuses the Job for restart rules of an init container with restartPolicy Always unless the feature gate")
+			})
+			if has != (refused && version == "1.35") {
+				t.Errorf("%s, restartPolicy %s: %v", version, restartPolicy, found)
+			}
+		}
+	}
+}
+
 // A finding says whether the field is unknown or behind a gate, and names the effect.
 func TestVersionFindingsNameEffect(t *testing.T) {
 	s := specOf(t, everyFeature)
@@ -142,6 +163,51 @@ func TestVersionFindingsNameEffect(t *testing.T) {
 	}
 	if found, err := lint.CheckFor(nil, "1.30"); found != nil || err != nil {
 		t.Errorf("%v, %v", found, err)
+	}
+}
+
+// Beside what a version drops, there are only findings in what it keeps, with the indexes
+// that the rules have in the specification.
+func TestCheckForReadsWhatTheVersionKeeps(t *testing.T) {
+	const template = `"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"a"}]}}`
+	policy := func(more, rules string) *batch.JobSpec {
+		return specOf(t, `{`+more+`"podFailurePolicy":{"rules":[`+rules+`]},`+template+`}`)
+	}
+	const anyCode, indexed = `"onExitCodes":{"operator":"NotIn","values":[0]}`, `"completionMode":"Indexed","completions":3,"parallelism":1,`
+	drain := policy(``, `{"action":"FailJob",`+anyCode+`}`)
+	failIndex := policy(indexed+`"backoffLimitPerIndex":2,`, `{"action":"FailIndex",`+anyCode+`},{"action":"FailJob","onExitCodes":{"operator":"In","values":[42]}},{"action":"Count","onExitCodes":{"operator":"In","values":[42]}}`)
+	success := specOf(t, `{`+indexed+`"successPolicy":{"rules":[{}]},`+template+`}`)
+	perIndex := specOf(t, `{`+indexed+`"backoffLimitPerIndex":1,"activeDeadlineSeconds":10,`+template+`}`)
+	disruption := policy(indexed+`"backoffLimitPerIndex":2,`, `{"action":"FailIndex","onPodConditions":[{"type":"DisruptionTarget"}]}`)
+	for _, tt := range []struct {
+		name    string
+		spec    *batch.JobSpec
+		version string
+		want    []string // findings of other kinds than KindVersion, up to a word
+	}{
+		{"a policy, dropped", drain, "1.25", nil},
+		{"a policy, kept", drain, "1.26", []string{"spec.podFailurePolicy.rules[0].onExitCodes: warning: a drained node"}},
+		{"a FailIndex rule, left out", failIndex, "1.28", []string{"spec.podFailurePolicy.rules[2]: warning: rule 1 matches every pod"}},
+		{"a FailIndex rule, kept", failIndex, "1.29", []string{"spec.podFailurePolicy.rules[1]: warning: rule 0 matches every failure", "spec.podFailurePolicy.rules[2]: warning: rule 0 matches every failure"}},
+		{"a FailIndex rule for disruptions, left out", disruption, "1.28", nil},
+		{"a FailIndex rule for disruptions, kept", disruption, "1.29", []string{"spec.podFailurePolicy.rules[0].onPodConditions: notice: Kubernetes 1.29 counts a pod"}},
+		{"a success policy, dropped", success, "1.30", nil},
+		{"a success policy, kept", success, "1.31", []string{"spec.successPolicy.rules[0]: warning: the rule has neither"}},
+		{"a limit per index, dropped", perIndex, "1.28", []string{"spec.activeDeadlineSeconds: notice: the deadline of 10s passes before backoffLimit 6"}},
+		{"a limit per index, kept", perIndex, "1.29", []string{"spec.activeDeadlineSeconds: notice: the deadline of 10s passes before backoffLimitPerIndex 1"}},
+	} {
+		before := jsonText(tt.spec)
+		found, err := lint.CheckFor(tt.spec, tt.version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = slices.DeleteFunc(found, func(f lint.Finding) bool { return f.Kind == lint.KindVersion })
+		if !slices.EqualFunc(found, tt.want, func(f lint.Finding, start string) bool { return strings.HasPrefix(f.String(), start) }) {
+			t.Errorf("%s, %s: %v, want %q", tt.name, tt.version, found, tt.want)
+		}
+		if jsonText(tt.spec) != before {
+			t.Errorf("%s, %s: CheckFor changed the specification", tt.name, tt.version)
+		}
 	}
 }
 

@@ -147,6 +147,14 @@ func (w worstCase) failures() int64 {
 	return limit
 }
 
+// together returns the greatest number of pods that run at once.
+func (w worstCase) together() int64 {
+	if w.spec.Completions == nil {
+		return w.parallelism
+	}
+	return min(w.parallelism, w.completions)
+}
+
 // failuresInTime returns the number of failures whose replacements start before the
 // deadline, if pods take no time. It is at most failures.
 func (w worstCase) failuresInTime() int64 {
@@ -155,25 +163,31 @@ func (w worstCase) failuresInTime() int64 {
 		return limit
 	}
 	deadline := mulSaturating(*w.spec.ActiveDeadlineSeconds, int64(time.Second))
-	together := w.parallelism
-	if w.spec.Completions != nil {
-		together = min(together, w.completions)
+	if w.perIndex {
+		return min(limit, w.failuresOfIndexes(deadline, w.together()))
 	}
-	switch {
-	case w.perIndex:
-		return min(limit, w.failuresOfIndexes(deadline, together))
-	case w.completions > 1:
-		return min(limit, w.failuresBetweenSuccesses(deadline, together))
-	}
-	// There is one streak of failures. Each replacement waits for the delay after all
-	// failures so far, so the least waiting has as few replacements as possible.
+	return w.replacedBefore(deadline, limit, w.together())
+}
+
+// replacedBefore returns how many of at most limit failures, of at most together pods at
+// once, can be replaced before the deadline. With a limit per index they are those of one
+// index.
+func (w worstCase) replacedBefore(deadline, limit, together int64) int64 {
 	return int64(sort.Search(int(min(limit, math.MaxInt32)), func(n int) bool { return w.leastWait(int64(n)+1, together) >= deadline }))
 }
 
-// leastWait returns the least time in which n failures in a row, of at most together
-// pods at once, are all replaced. It does not decrease with n.
+// leastWait returns the least time in which n failures, of at most together pods at
+// once, are all replaced. It does not decrease with n.
 func (w worstCase) leastWait(n, together int64) (sum int64) {
 	most := w.delay(math.MaxInt32)
+	if w.completions > 1 && !w.perIndex {
+		// A success starts the delays over, and lets pods that failed beside it be
+		// replaced at once.
+		n = max(n-mulSaturating(w.completions-1, together-1), 0)
+		return mulSaturating((n+together-1)/together, min(w.delay(1), most))
+	}
+	// There is one streak of failures. Each replacement waits for the delay after all
+	// failures so far, so the least waiting has as few replacements as possible.
 	if w.delay(1) >= most { // all delays are the longest, or only the first one is longer
 		return mulSaturating((n+together-1)/together, most)
 	}
@@ -210,15 +224,6 @@ func (w worstCase) failuresOfIndexes(deadline, slots int64) (failures int64) {
 		left -= min(left, mulSaturating(fit, delay))
 	}
 	return failures
-}
-
-// failuresBetweenSuccesses returns a bound of the failures that are replaced before the
-// deadline in a Job with several completions. A success starts the delays over, and lets
-// pods that failed beside it be replaced at once.
-func (w worstCase) failuresBetweenSuccesses(deadline, together int64) int64 {
-	shortest := min(w.delay(1), w.delay(math.MaxInt32))
-	replacements := (deadline - 1) / shortest
-	return addSaturating(mulSaturating(replacements, together), mulSaturating(w.completions-1, together-1))
 }
 
 // runs returns the maximum number of pods. Besides the replaced failures, every pod has

@@ -81,6 +81,9 @@ func TestWorstCase(t *testing.T) {
 		{"another failure counted before disruptions are ignored", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: &batch.PodFailurePolicy{Rules: append([]batch.PodFailurePolicyRule{
 			{Action: batch.ActionCount, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{1, 137}}}}, disruptions.Rules...)}}, lint.WorstCaseResult{Runs: 7, IgnoresDisruptions: true, Wait: 630 * time.Second}},
 		{"an Ignore rule that decides on no pod", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: hidden}, lint.WorstCaseResult{Runs: 7, Wait: 630 * time.Second}},
+		{"an ignored exit code that no container has, and one counted before", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{
+			{Action: batch.ActionCount, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{1}}},
+			{Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{1, 300}}}}}}, lint.WorstCaseResult{Runs: 7, Wait: 630 * time.Second}},
 		{"per index", jobpolicy.Engine{}, indexed(3, 3, n(2), nil), lint.WorstCaseResult{Runs: 9, Wait: 90 * time.Second}},
 		{"per index and for the Job", jobpolicy.Engine{}, func() batch.JobSpec { s := indexed(3, 3, n(2), nil); s.BackoffLimit = n(3); return s }(),
 			lint.WorstCaseResult{Runs: 6, Wait: 40 * time.Second}},

@@ -430,8 +430,8 @@ func replacedBefore(deadline time.Duration, limit int) (n int) {
 	return n
 }
 
-// deadlineIsFirst reports whether the deadline passes before the limit of failures can be
-// reached, even if all pods fail together.
+// deadlineIsFirst reports whether the deadline passes before any limit of failures can be
+// reached, even if pods fail together and others succeed between.
 func (a *aftermath) deadlineIsFirst() bool {
 	return slices.ContainsFunc(lint.Check(a.job), func(f lint.Finding) bool { return f.Kind == lint.KindDeadline })
 }

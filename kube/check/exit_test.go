@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -41,11 +42,21 @@ func TestAfterExit(t *testing.T) {
 		{"as many as it takes to reach the longest delay", with(job, "SPEC", "backoffLimit: 7"), forEver + ", and the Job fails with failure 8 (backoffLimit)"},
 		{"a deadline before the limit", with(job, "SPEC", "activeDeadlineSeconds: 120"),
 			fails + "another pod starts after 10s, then 20s and so on, up to 40s, and the Job fails after 2m0s (activeDeadlineSeconds), before failure 7 (backoffLimit)"},
+		{"a deadline before the limit per index", with(job, "SPEC", perIndex+"backoffLimitPerIndex: 6\nactiveDeadlineSeconds: 120"),
+			fails + "another pod starts after 10s, then 20s and so on, up to 40s, and the Job fails after 2m0s (activeDeadlineSeconds), before failure 7 (backoffLimitPerIndex)"},
+		{"a deadline before the limit per index, but few failures in all", with(job, "SPEC", perIndex+"backoffLimit: 2\nbackoffLimitPerIndex: 6\nactiveDeadlineSeconds: 25"),
+			fails + "another pod starts after 10s, and the Job fails with failure 3 of all indexes (backoffLimit), or after 25s (activeDeadlineSeconds)"},
+		{"a deadline before the limit per index, but not many in all", with(job, "SPEC", perIndex+"backoffLimit: 17\nbackoffLimitPerIndex: 6\nactiveDeadlineSeconds: 300"),
+			fails + "another pod starts after 10s, then 20s and so on, up to 1m20s, and the index fails with failure 7 (backoffLimitPerIndex), or the Job after 5m0s (activeDeadlineSeconds); the Job fails with failure 18 of all indexes (backoffLimit)"},
 		{"a deadline at the end of a delay", with(job, "SPEC", "activeDeadlineSeconds: 30"),
 			fails + "another pod starts after 10s, and the Job fails after 30s (activeDeadlineSeconds), before failure 7 (backoffLimit)"},
 		{"a deadline before the first delay ends", with(job, "SPEC", "activeDeadlineSeconds: 10"), fails + "the pod is not replaced, since the Job fails after 10s (activeDeadlineSeconds)"},
 		{"a deadline that pods which fail together may not reach", with(job, "SPEC", "activeDeadlineSeconds: 120\nparallelism: 7"),
 			fails + "another pod starts after 10s, then 20s and so on, up to 40s, and the Job fails with failure 7 (backoffLimit), or after 2m0s (activeDeadlineSeconds)"},
+		{"a deadline that pods which fail together in turns may not reach", with(job, "SPEC", "activeDeadlineSeconds: 120\nparallelism: 3\ncompletions: 3"),
+			fails + "another pod starts after 10s, then 20s and so on, up to 40s, and the Job fails with failure 7 (backoffLimit), or after 2m0s (activeDeadlineSeconds)"},
+		{"a deadline that failures between successes may not reach", with(job, "SPEC", "activeDeadlineSeconds: 600\nparallelism: 1\ncompletions: 20"),
+			fails + "another pod starts after 10s, then 20s and so on, up to 2m40s, and the Job fails with failure 7 (backoffLimit), or after 10m0s (activeDeadlineSeconds)"},
 		{"a deadline after the limit", with(job, "SPEC", "activeDeadlineSeconds: 3600"), another + ", and the Job fails with failure 7 (backoffLimit), or after 1h0m0s (activeDeadlineSeconds)"},
 		{"a deadline without a limit", with(job, "SPEC", "activeDeadlineSeconds: 86400\nbackoffLimit: 2147483647"), forEver + ", and the Job fails after 24h0m0s (activeDeadlineSeconds)"},
 		{"a deadline of ignored failures", with(job, "SPEC", "activeDeadlineSeconds: 86400\n"+rule("Ignore", "{operator: NotIn, values: [0]}")),
@@ -233,6 +244,18 @@ func TestVersionsActWithoutWhatTheyDrop(t *testing.T) {
 		w := Parse("", []byte(perIndex)).Objects[0].Judge(Options{Kubernetes: version}).WorstCase
 		if w == nil || !strings.HasSuffix(w.String(), want) {
 			t.Errorf("%s: %v", version, w)
+		}
+	}
+}
+
+// A version that drops the limit per index has the default backoffLimit of Jobs without one.
+func TestDefaultsOfTheVersion(t *testing.T) {
+	text := with(job, "SPEC", "completionMode: Indexed\ncompletions: 3\nparallelism: 1\nbackoffLimitPerIndex: 2\nactiveDeadlineSeconds: 10")
+	for version, limit := range map[string]string{"1.28": "backoffLimit 6", "1.29": "backoffLimitPerIndex 2"} {
+		want := "the deadline of 10s passes before " + limit + " is reached"
+		findings := Parse("", []byte(text)).Objects[0].Judge(Options{Kubernetes: version}).Findings
+		if !slices.ContainsFunc(findings, func(f Finding) bool { return strings.HasPrefix(f.Text, want) }) {
+			t.Errorf("%s: %v, want %s", version, findings, want)
 		}
 	}
 }

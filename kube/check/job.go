@@ -228,7 +228,9 @@ func (j *jobJudge) isSound() bool {
 // lint adds the findings of jobpolicy/lint, except those to which an error leaves no
 // meaning.
 func (j *jobJudge) lint() {
-	findings, _ := lint.CheckJobFor(j.job, j.version)
+	job := *j.job
+	job.Spec = convert.Job(&batchv1.Job{Spec: *j.spec}).Spec // without defaults, which depend on the version
+	findings, _ := lint.CheckJobFor(&job, j.version)
 	for _, finding := range findings {
 		if finding.Kind == lint.KindEvicted && !j.asked {
 			continue // true of every Job with such a rule, so only said about a chosen version

@@ -206,7 +206,7 @@ lint
   {"action": "FailJob", "onExitCodes": {"containerName": "a", "operator": "In", "values": [42]}},
   {"action": "Ignore", "onExitCodes": {"containerName": "a", "operator": "NotIn", "values": [42]}}]}}}
 ----
-spec.podFailurePolicy.rules[2].onExitCodes: warning: failures with any exit code but 42 never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them (endless)
+spec.podFailurePolicy.rules[2].onExitCodes: warning: failures of container a with any exit code but 42 never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them (endless)
 
 lint
 {"spec": {"completionMode": "Indexed", "completions": 3, "backoffLimitPerIndex": 1, "maxFailedIndexes": 1, "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
@@ -233,6 +233,59 @@ lint
   {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1, 137]}}]}}}
 ----
 spec.podFailurePolicy.rules[2]: warning: rule 1 matches every pod that this rule matches; move this rule before rule 1 or remove it (unreachable)
+
+# endless: only the container that the rule names, and only the exit codes and conditions on
+# which no earlier rule decides for that container.
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "main"}, {"name": "helper"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Ignore", "onExitCodes": {"containerName": "helper", "operator": "In", "values": [42]}}]}}}
+----
+spec.podFailurePolicy.rules[0].onExitCodes: warning: failures of container helper with exit code 42 never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them (endless)
+
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}, {"name": "b"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "FailJob", "onExitCodes": {"containerName": "a", "operator": "In", "values": [1]}},
+  {"action": "Ignore", "onExitCodes": {"containerName": "b", "operator": "In", "values": [1]}}]}}}
+----
+spec.podFailurePolicy.rules[1].onExitCodes: warning: failures of container b with exit code 1 never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them (endless)
+
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Count", "onExitCodes": {"operator": "In", "values": [2, 42]}},
+  {"action": "Ignore", "onExitCodes": {"operator": "NotIn", "values": [3]}}]}}}
+----
+spec.podFailurePolicy.rules[1].onExitCodes: warning: failures with any exit code but 2, 3, 42 never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them (endless)
+
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Count", "onExitCodes": {"operator": "NotIn", "values": [0, 1, 2]}},
+  {"action": "Ignore", "onExitCodes": {"containerName": "a", "operator": "NotIn", "values": [2]}}]}}}
+----
+spec.podFailurePolicy.rules[1].onExitCodes: warning: failures of container a with exit code 1 never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them (endless)
+
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Count", "onExitCodes": {"operator": "In", "values": [1]}},
+  {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1, 2]}}]}}}
+----
+spec.podFailurePolicy.rules[1].onExitCodes.values: warning: rule 0 decides on 1 first; remove it from one of the rules (shadowed)
+spec.podFailurePolicy.rules[1].onExitCodes: warning: failures with exit code 2 never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them (endless)
+
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Count", "onExitCodes": {"operator": "In", "values": [1]}},
+  {"action": "Count", "onExitCodes": {"operator": "NotIn", "values": [1]}},
+  {"action": "Ignore", "onExitCodes": {"operator": "NotIn", "values": [0]}}]}}}
+----
+nothing
+
+lint
+{"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
+  {"action": "Count", "onPodConditions": [{"type": "Ready", "status": "False"}]},
+  {"action": "Ignore", "onPodConditions": [{"type": "Ready", "status": "False"}, {"type": "PodScheduled"}]}]}}}
+----
+spec.podFailurePolicy.rules[1].onPodConditions: warning: rule 0 decides on Ready=False first; remove it from one of the rules (shadowed)
+spec.podFailurePolicy.rules[1].onPodConditions: warning: failures with the condition PodScheduled=True, which every failed pod has, never count, not even towards backoffLimit, and nothing else ends a Job that always fails so; set activeDeadlineSeconds or count them (endless)
 
 # unknown-condition: a misspelt one, reasons that are no conditions, the example of the
 # documentation, one name twice. A readiness gate of the template and names with a domain
@@ -294,22 +347,51 @@ nothing
 lint
 {"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 60, "template": {"spec": {"restartPolicy": "Never"}}}}
 ----
-spec.activeDeadlineSeconds: notice: the deadline of 1m0s passes before backoffLimit 6 is reached, because the delays after the first 3 failures alone last 1m10s; raise the deadline or lower backoffLimit (deadline)
+spec.activeDeadlineSeconds: notice: the deadline of 1m0s passes before backoffLimit 6 is reached, because the delays after the first 3 failures alone last at least 1m10s; raise the deadline or lower backoffLimit (deadline)
 
 lint
 {"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 630, "template": {"spec": {"restartPolicy": "Never"}}}}
 ----
-spec.activeDeadlineSeconds: notice: the deadline of 10m30s passes before backoffLimit 6 is reached, because the delays after the first 6 failures alone last 10m30s; raise the deadline or lower backoffLimit (deadline)
+spec.activeDeadlineSeconds: notice: the deadline of 10m30s passes before backoffLimit 6 is reached, because the delays after the first 6 failures alone last at least 10m30s; raise the deadline or lower backoffLimit (deadline)
 
 lint
 {"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 631, "template": {"spec": {"restartPolicy": "Never"}}}}
 ----
 nothing
 
+# The last failures are those of pods that run together. Four failures before them last
+# 1m30s: one is replaced after 10s, and three after 1m20s.
 lint
-{"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 300, "parallelism": 3, "completions": 3, "template": {"spec": {"restartPolicy": "Never"}}}}
+{"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 90, "parallelism": 3, "template": {"spec": {"restartPolicy": "Never"}}}}
 ----
-spec.activeDeadlineSeconds: notice: the deadline of 5m0s passes before backoffLimit 6 is reached, because the delays after the first 6 failures alone last 6m0s; raise the deadline or lower backoffLimit (deadline)
+spec.activeDeadlineSeconds: notice: the deadline of 1m30s passes before backoffLimit 6 is reached, because the delays after the first 4 failures alone last at least 1m30s; raise the deadline or lower backoffLimit (deadline)
+
+lint
+{"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 91, "parallelism": 3, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+nothing
+
+# Each success starts the delays over, and lets pods that failed beside it be replaced at
+# once.
+lint
+{"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 60, "parallelism": 1, "completions": 20, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+spec.activeDeadlineSeconds: notice: the deadline of 1m0s passes before backoffLimit 6 is reached, because the delays after the first 6 failures alone last at least 1m0s; raise the deadline or lower backoffLimit (deadline)
+
+lint
+{"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 61, "parallelism": 1, "completions": 20, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+nothing
+
+lint
+{"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 20, "parallelism": 2, "completions": 3, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+spec.activeDeadlineSeconds: notice: the deadline of 20s passes before backoffLimit 6 is reached, because the delays after the first 5 failures alone last at least 20s; raise the deadline or lower backoffLimit (deadline)
+
+lint
+{"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 120, "parallelism": 3, "completions": 3, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+nothing
 
 lint
 {"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 60, "parallelism": 7, "completions": 7, "template": {"spec": {"restartPolicy": "Never"}}}}
@@ -319,12 +401,28 @@ nothing
 lint
 {"spec": {"completionMode": "Indexed", "completions": 9, "backoffLimitPerIndex": 3, "activeDeadlineSeconds": 60, "template": {"spec": {"restartPolicy": "Never"}}}}
 ----
-spec.activeDeadlineSeconds: notice: the deadline of 1m0s passes before backoffLimitPerIndex 3 is reached, because the delays after the first 3 failures alone last 1m10s; raise the deadline or lower backoffLimitPerIndex (deadline)
+spec.activeDeadlineSeconds: notice: the deadline of 1m0s passes before backoffLimitPerIndex 3 is reached, because the delays after the first 3 failures alone last at least 1m10s; raise the deadline or lower backoffLimitPerIndex (deadline)
+
+# All indexes together may use up backoffLimit before any of them its own limit.
+lint
+{"spec": {"completionMode": "Indexed", "completions": 10, "parallelism": 10, "backoffLimit": 2, "backoffLimitPerIndex": 6, "activeDeadlineSeconds": 25, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+nothing
+
+lint
+{"spec": {"completionMode": "Indexed", "completions": 10, "parallelism": 10, "backoffLimit": 59, "backoffLimitPerIndex": 6, "activeDeadlineSeconds": 300, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+nothing
+
+lint
+{"spec": {"completionMode": "Indexed", "completions": 10, "parallelism": 10, "backoffLimit": 60, "backoffLimitPerIndex": 6, "activeDeadlineSeconds": 300, "template": {"spec": {"restartPolicy": "Never"}}}}
+----
+spec.activeDeadlineSeconds: notice: the deadline of 5m0s passes before backoffLimitPerIndex 6 is reached, because the delays after the first 5 failures alone last at least 5m10s; raise the deadline or lower backoffLimitPerIndex (deadline)
 
 lint
 {"spec": {"backoffLimit": 100, "activeDeadlineSeconds": 3600, "template": {"spec": {"restartPolicy": "Never"}}}}
 ----
-spec.activeDeadlineSeconds: notice: the deadline of 1h0m0s passes before backoffLimit 100 is reached, because the delays after the first 11 failures alone last 1h0m30s; raise the deadline or lower backoffLimit (deadline)
+spec.activeDeadlineSeconds: notice: the deadline of 1h0m0s passes before backoffLimit 100 is reached, because the delays after the first 11 failures alone last at least 1h0m30s; raise the deadline or lower backoffLimit (deadline)
 
 lint
 {"spec": {"backoffLimit": 6, "activeDeadlineSeconds": 60, "template": {"spec": {"restartPolicy": "OnFailure"}}}}
