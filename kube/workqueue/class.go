@@ -1,6 +1,10 @@
 package workqueue
 
-import apierrors "k8s.io/apimachinery/pkg/api/errors"
+import (
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
 
 // Class groups errors by the wait before a retry. Callers may define more classes.
 type Class string
@@ -21,21 +25,38 @@ const (
 // unsupported. Forbidden is not Terminal, because a quota may be raised. ClassOf does
 // not recognize reconcile.TerminalError; use a custom classification for it.
 func ClassOf(err error) Class {
-	switch all := err.(type) {
+	switch err.(type) {
 	case nil:
 		return Success
 	case apierrors.APIStatus:
 		return classOfStatus(err)
-	case interface{ Unwrap() []error }:
-		return longest(all.Unwrap())
-	case interface{ Errors() []error }: // k8s.io/apimachinery/pkg/util/errors.Aggregate
-		return longest(all.Errors())
-	case interface{ Unwrap() error }:
-		if inner := all.Unwrap(); inner != nil {
-			return ClassOf(inner)
-		}
 	}
-	return Retry
+	return longest(wrapped(err))
+}
+
+// wrapped returns the errors that an error wraps, joins or aggregates.
+func wrapped(err error) []error {
+	switch all := err.(type) {
+	case interface{ Unwrap() []error }:
+		return all.Unwrap()
+	case interface{ Errors() []error }: // k8s.io/apimachinery/pkg/util/errors.Aggregate
+		return all.Errors()
+	case interface{ Unwrap() error }:
+		return []error{all.Unwrap()}
+	}
+	return nil
+}
+
+// retryAfter returns the longest delay for which the API server's statuses in an error ask.
+func retryAfter(err error) (longest time.Duration) {
+	if _, isStatus := err.(apierrors.APIStatus); isStatus {
+		seconds, _ := apierrors.SuggestsClientDelay(err)
+		return time.Duration(seconds) * time.Second
+	}
+	for _, inner := range wrapped(err) {
+		longest = max(longest, retryAfter(inner))
+	}
+	return longest
 }
 
 func classOfStatus(err error) Class {

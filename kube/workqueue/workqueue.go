@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clientworkqueue "k8s.io/client-go/util/workqueue"
 
 	"github.com/restartkit/restart/backoff"
@@ -157,7 +156,7 @@ func newLimiter[T comparable](h history[T], o LimiterOptions) *Limiter[T] {
 // next attempt, or 0 for none until the item changes. Call it once for each outcome. A
 // nil error or an error of class Terminal forgets the item's failures. For other errors
 // the delay is at least the server's Retry-After, even beyond the policy's Max. If the
-// item's delay is still running, it is the rest of that.
+// policy's delay for the item is still running, it is the rest of that.
 //
 // An item may be due for another reason as well, such as the RequeueAfter of a
 // jobpolicy.Plan. Then requeue it after the shorter of the two delays that are not 0.
@@ -184,10 +183,7 @@ func (l *Limiter[T]) RequeueAfter(item T, err error) time.Duration {
 		l.failed[item] = failure{delay: never}
 		return 0
 	}
-	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-		delay = max(delay, time.Duration(seconds)*time.Second)
-	}
-	delay = max(delay, 1) // 0 means never here, but at once in a queue
+	delay = max(delay, retryAfter(err), 1) // 0 means never here, but at once in a queue
 	l.failed[item] = failure{delay: delay}
 	return delay
 }

@@ -120,6 +120,14 @@ func TestServersRetryAfterIsHeard(t *testing.T) {
 		if got := l.RequeueAfter("a", fmt.Errorf("listing: %w", apierrors.NewTooManyRequests("later", 7))); got != 7*time.Second {
 			t.Errorf("%s: %v, want the server's 7s", name, got)
 		}
+		for joined, err := range map[string]error{
+			"joined":     errors.Join(conflict, apierrors.NewTooManyRequests("", 2), apierrors.NewTooManyRequests("later", 60)),
+			"aggregated": utilerrors.NewAggregate([]error{conflict, apierrors.NewTooManyRequests("later", 60)}),
+		} {
+			if got := l.RequeueAfter(joined, err); got != time.Minute {
+				t.Errorf("%s, %s: %v, want the longest, 1m", name, joined, got)
+			}
+		}
 		for range 5 {
 			clock.SetTime(clock.Now().Add(curve.Max))
 			l.RequeueAfter("a", errDisk)
