@@ -102,6 +102,9 @@ func (n *node) containers(ctx context.Context, id string) ([]*cri.ContainerStatu
 		if err != nil {
 			return nil, fmt.Errorf("ContainerStatus(%s): %w", c.Id, err)
 		}
+		if answer.Status == nil {
+			return nil, fmt.Errorf("ContainerStatus(%s): the answer has no status", c.Id)
+		}
 		found = append(found, answer.Status)
 	}
 	return found, nil

@@ -184,6 +184,16 @@ func TestGoneContainerIsLeftOut(t *testing.T) {
 	if _, _, err := n.Pod(t.Context(), "a"); !errors.Is(err, pleg.ErrNotFound) {
 		t.Errorf("nothing there: %v", err)
 	}
+	f.runPod("c")
+	f.start("c", "c1")
+	f.hooks = map[string]func(){"ContainerStatus": func() {
+		f.with(func() { c := f.containers["c1"]; c.status = nil; f.containers["c1"] = c })
+	}}
+	if _, _, err := n.Pod(t.Context(), "c"); err == nil || !strings.Contains(err.Error(), "ContainerStatus(c1): the answer has no status") {
+		t.Errorf("an answer without a status: %v", err)
+	}
+	f.hooks = nil
+	f.remove("c1")
 	for _, call := range []string{"PodSandboxStatus", "ListContainers", "ContainerStatus"} {
 		f.runPod("b")
 		f.start("b", "b1")

@@ -132,12 +132,14 @@ func (r *reporter) catchUp(pod string) {
 // end reports an exit, after the start if the start is unreported.
 func (r *reporter) end(pod string, p *podView, x pleg.Exit[string]) {
 	c := p.container(x.Container)
+	if x.Details.Name != "" {
+		c.Name, c.Attempt = x.Details.Name, uint32(x.Details.Attempt)
+	}
 	l := line{event: pleg.ContainerDied, pod: pod, meta: p.Meta, container: x.Container, source: x.Source, lost: x.Lost}
 	l.eventTime = r.eventTime(x.Container)
 	l.happened = l.eventTime
 	if x.Known {
 		l.exit, l.happened = &x.Details, x.Details.Finished
-		c.Name, c.Attempt = x.Details.Name, uint32(x.Details.Attempt)
 		if c.Started = x.Details.Started; !c.Started.IsZero() && !l.happened.Before(r.begun) {
 			r.step(pod, p, x.Container, stageStarted)
 		}

@@ -362,6 +362,21 @@ func TestExitTellsOfAStartThatNobodySaw(t *testing.T) {
 	}
 }
 
+// An exit whose code is not known has the name that a list showed.
+func TestInferredExitHasItsName(t *testing.T) {
+	m := newReportModel()
+	m.exits = []pleg.Exit[string]{{Pod: "p", Container: "c", Source: pleg.ExitInferred, Details: pleg.ExitDetails{Name: "main", Attempt: 3}}}
+	m.reporter.handle(pleg.Event[string]{Pod: "p", Type: pleg.ContainerDied, Container: "c"})
+	for _, l := range m.recorder.lines {
+		if l.name != "main" || l.attempt != 3 {
+			t.Errorf("%+v", l)
+		}
+	}
+	if len(m.recorder.lines) == 0 {
+		t.Error("nothing is reported")
+	}
+}
+
 // quietly is a test that does not log.
 type quietly struct{ *rapid.T }
 
