@@ -10,7 +10,9 @@ import (
 )
 
 // ExitPosition is the Position of an ExitReader. It encodes to JSON if K does. Its size
-// is proportional to the containers and the pending exits.
+// is proportional to the containers and the pending exits. Containers that were removed
+// before are not in it: one that the runtime shows again after a restart of the program is
+// taken for a new one, whose exit is yielded.
 type ExitPosition[K comparable] struct {
 	Made     time.Time        `json:"made"`               // when the first of the readers was made
 	Baseline bool             `json:"baseline,omitempty"` // the exits from before Made have been left out

@@ -19,7 +19,8 @@ import (
 //   - A Job whose selector does not require the label may have pods without it. Such a Job
 //     gets no passes; Run ends with ErrUnlabelledPods.
 //   - A pod may lose its label while it has the tracking finalizer. It is read from storage
-//     and released or untracked. A sweep at the start of Run finds such pods.
+//     and released or untracked, unless it is being deleted: most pods that leave then are
+//     gone. A sweep at the start of Run finds the others.
 
 // PodLabel is on the pods of all Jobs without spec.manualSelector. The API server adds
 // it to the template.

@@ -1,10 +1,13 @@
 package jobcontroller
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -61,5 +64,15 @@ func (l *listErrors) err() error {
 			all = append(all, last.err)
 		}
 	}
+	// apierrors looks at the first status only, and a missing permission is what matters most.
+	slices.SortStableFunc(all, func(a, b error) int { return cmp.Compare(rank(a), rank(b)) })
 	return errors.Join(all...)
+}
+
+// rank orders errors of lists: missing permissions first.
+func rank(err error) int {
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return 0
+	}
+	return 1
 }

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -53,6 +54,19 @@ func TestErrorOfAnInformerLastsUntilItMovesOn(t *testing.T) {
 	pods.version = "2"
 	if err := l.err(); !errors.Is(err, ofJobs) || errors.Is(err, ofPods) {
 		t.Errorf("of the sweep: %v", err)
+	}
+}
+
+// A missing permission is told before other errors, whichever informer has it.
+func TestMissingPermissionIsToldFirst(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no right"))
+	for _, first := range []error{forbidden, apierrors.NewServiceUnavailable("etcd")} {
+		l := listErrors{ofSweep: apierrors.NewServiceUnavailable("etcd")}
+		l.note(&moving{version: "1"}, first)
+		l.note(&moving{version: "1"}, apierrors.NewServiceUnavailable("etcd"))
+		if got := apierrors.IsForbidden(l.err()); got != (first == forbidden) {
+			t.Errorf("%v: forbidden is %v", l.err(), got)
+		}
 	}
 }
 

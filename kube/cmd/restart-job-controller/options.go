@@ -147,6 +147,9 @@ func (o *options) bind(flags *flag.FlagSet) {
 	o.zap.BindFlags(flags)
 }
 
+// maxManagedBy is the longest spec.managedBy of a Job.
+const maxManagedBy = 63
+
 // validate returns all mistakes in the flags.
 func (o *options) validate() error {
 	var errs []error
@@ -163,6 +166,7 @@ func (o *options) validate() error {
 		}
 		check(false, "--managed-by %q: %s", o.managedBy, detail)
 	}
+	check(len(o.managedBy) <= maxManagedBy, "--managed-by %q: must be at most %d bytes, as in a Job", o.managedBy, maxManagedBy)
 	check(o.managedBy != jobcontroller.BuiltInManagedBy, "--managed-by %s: use --take-over to run the Jobs of Kubernetes' own Job controller", o.managedBy)
 	name := func(flag, value string, validate validation.ValidateNameFunc) {
 		if mistakes := validate(value, false); value != "" && len(mistakes) > 0 {

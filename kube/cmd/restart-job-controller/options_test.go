@@ -81,6 +81,8 @@ func TestMistakesInFlagsAreReportedTogether(t *testing.T) {
 		{"--managed-by=kubernetes.io/job-controller", []string{"--take-over"}},
 		{"--managed-by=a.com/b --take-over", []string{"--managed-by and --take-over"}},
 		{"--managed-by=a.com/b", nil},
+		{"--managed-by=a.com/" + strings.Repeat("b", 57), nil},
+		{"--managed-by=a.com/" + strings.Repeat("b", 58), []string{"must be at most 63 bytes, as in a Job"}},
 		{"--take-over", nil},
 		{"--namespace=A --leader-elect-resource-namespace=B --leader-elect-resource-name=C", []string{`--namespace "A"`, `--leader-elect-resource-namespace "B"`, `--leader-elect-resource-name "C"`}},
 		{"--leader-elect-resource-name=", []string{"--leader-elect-resource-name"}},
