@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,13 +24,17 @@ func signalOf(code, signal int32) int32 {
 	return signal
 }
 
+// lost is the reason of the exit that a kubelet makes up, with exit code 137, for a container
+// that is gone.
+const lost = "ContainerStatusUnknown"
+
 // cause says how a run ended, for "it" before it.
 func cause(e *Exit) string {
 	code := fmt.Sprintf("exit code %d", e.Code)
 	switch {
 	case e.Reason == "OOMKilled":
 		return "was OOM-killed (" + code + ")"
-	case e.Reason == "ContainerStatusUnknown":
+	case e.Reason == lost:
 		return "was lost: the kubelet has not seen its end"
 	case e.Reason == restartingAll:
 		return "was removed, because a rule restarts all containers of the pod"
@@ -54,6 +59,9 @@ func cause(e *Exit) string {
 
 // exitText describes an exit.
 func exitText(code, signal int32, reason string) string {
+	if reason == lost {
+		return "lost: the kubelet has not seen its end (" + reason + ")"
+	}
 	text := fmt.Sprintf("exit code %d", code)
 	if n := signalOf(code, signal); n != 0 {
 		if text += fmt.Sprintf(", signal %d", n); signals[n] != "" {
@@ -69,7 +77,7 @@ func exitText(code, signal int32, reason string) string {
 // logs returns the command that shows the last run's log of a container.
 func (v *podView) logs(c *Container) string {
 	text := fmt.Sprintf("kubectl logs -n %s %s -c %s", line(v.p.Namespace), line(v.p.Name), line(c.Name))
-	if c.State == "waiting" || c.State == "running" && c.Trouble && c.Restarts > 0 {
+	if c.State == "waiting" || c.State == "running" && v.unstable(c) {
 		text += " --previous"
 	}
 	return text
@@ -125,6 +133,8 @@ func (v *podView) reasonAdvice() string {
 	switch reason := p.Status.Reason; {
 	case reason == "DeadlineExceeded" && p.Spec.ActiveDeadlineSeconds != nil:
 		return fmt.Sprintf("raise activeDeadlineSeconds (%d), or make it end sooner", *p.Spec.ActiveDeadlineSeconds)
+	case reason == "Evicted" && overItsLimit(p.Status.Message):
+		return "the pod broke a limit of its own, which the message names: raise the sizeLimit of the emptyDir or the limit of ephemeral-storage, or make it write less"
 	case reason == "Evicted":
 		return "node " + node + " ran short of what the message names: request and limit what the pod needs, and see kubectl describe node " + node
 	case reason == "Preempting", reason == "Preempted":
@@ -135,6 +145,13 @@ func (v *podView) reasonAdvice() string {
 		return "the kubelet of node " + node + " refused the pod: compare what it requests with kubectl describe node " + node
 	}
 	return ""
+}
+
+// overItsLimit reports whether a kubelet evicted a pod because of its own limit and not
+// because the node ran short (pkg/kubelet/eviction/helpers.go).
+func overItsLimit(message string) bool {
+	return strings.HasPrefix(message, "Usage of EmptyDir volume") || strings.HasPrefix(message, "Pod ephemeral local storage usage exceeds") ||
+		strings.Contains(message, "exceeded its local ephemeral storage limit")
 }
 
 // createAdvice is the advice about pods that a controller cannot create, or "".
@@ -175,9 +192,9 @@ func startAdvice(message string) string {
 		return "its command may not be executed: correct its mode in the image, or runAsUser"
 	case strings.Contains(text, "exec format error"):
 		return "the image is for another processor than the node's: use an image for its architecture"
-	case strings.Contains(text, "not a directory"), strings.Contains(text, "mount"):
+	case strings.Contains(text, "not a directory"), hasWord(text, "mount"), hasWord(text, "mounting"), hasWord(text, "mounted"):
 		return "a volume cannot be mounted where volumeMounts says: correct mountPath or subPath"
-	case strings.Contains(text, "oom"), strings.Contains(text, "memory"):
+	case hasWord(text, "oom"), hasWord(text, "memory"):
 		return "its memory limit is too small to start it: raise resources.limits.memory"
 	}
 	return "correct what the message says; its command, args and image decide"
@@ -219,9 +236,10 @@ func (v *podView) waitAdvice(c *Container, h *convert.History, events []*corev1.
 
 // pullAdvice is the advice about an image that cannot be pulled.
 func pullAdvice(text, image string) string {
+	text = imageDigest.ReplaceAllString(strings.ReplaceAll(text, strings.ToLower(image), ""), "") // its name may have any word
 	has := func(parts ...string) bool {
 		for _, part := range parts {
-			if strings.Contains(text, part) {
+			if hasWord(text, part) {
 				return true
 			}
 		}
@@ -243,6 +261,13 @@ func pullAdvice(text, image string) string {
 		return "the node's disk is full: free space on it"
 	}
 	return "see whether the image " + name + " exists and the node may pull it"
+}
+
+var imageDigest = regexp.MustCompile(`sha256:[0-9a-f]+`)
+
+// hasWord reports whether a text has a word, or several in a row.
+func hasWord(text, word string) bool {
+	return regexp.MustCompile(`\b` + regexp.QuoteMeta(word) + `\b`).MatchString(text)
 }
 
 // quoted puts a text of the cluster in quotes, shortened for a summary.

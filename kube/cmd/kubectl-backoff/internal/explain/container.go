@@ -168,7 +168,7 @@ func (v *podView) explainRunning(c *Container, h *convert.History, events []*cor
 	}
 	started := h.Status.Started
 	switch {
-	case h.Role == convert.RoleInit:
+	case h.Role == convert.RoleInit && !v.unstable(c):
 		c.Why = "the containers after it start when it has succeeded"
 	case v.unstable(c):
 		c.Trouble = true

@@ -127,13 +127,25 @@ func ofContainer(all []*corev1.Event, name string) (some []*corev1.Event) {
 func ofPod(all []*corev1.Event) []*corev1.Event { return ofContainer(all, "") }
 
 // probeKill returns the message of an Event about the probe whose failure made the kubelet
-// end a container lately, or "". The message of the failure says more than that of the end.
-func (x *Explainer) probeKill(events []*corev1.Event) string {
+// end the last run of a container, or "". The message of the failure says more than that of
+// the end. last may be nil.
+func (x *Explainer) probeKill(events []*corev1.Event, last *Exit) string {
+	if last != nil && last.Reason == "OOMKilled" {
+		return ""
+	}
 	for _, e := range events {
 		text := strings.ToLower(e.Message)
 		kill := e.Reason == "Killing" && strings.Contains(text, "failed") && strings.Contains(text, "probe")
 		if !kill || x.Now.Sub(eventTime(e)) > eventsLast {
 			continue
+		}
+		// It is about this exit. Event clients hold back what they have often said, so the
+		// time of a kill may be that of one before.
+		if last != nil && !last.Finished.IsZero() && !closeTo(last.Finished, eventTime(e)) {
+			wasKilled := last.Code == 137 || last.Code == 143
+			if !wasKilled || last.Finished.Before(eventTime(e)) || last.Finished.Sub(eventTime(e)) > killsHeldBack {
+				continue
+			}
 		}
 		kind := "liveness"
 		if strings.Contains(text, "startup") {
@@ -150,7 +162,7 @@ func (x *Explainer) probeKill(events []*corev1.Event) string {
 // probeExit is probeKill for a container whose last exit is known. Without an Event about
 // the end, a failure of the liveness or startup probe shortly before it tells enough.
 func (x *Explainer) probeExit(events []*corev1.Event, last *Exit) string {
-	if kill := x.probeKill(events); kill != "" || last == nil || last.Finished.IsZero() || last.Code != 137 && last.Code != 143 {
+	if kill := x.probeKill(events, last); kill != "" || last == nil || last.Finished.IsZero() || last.Code != 137 && last.Code != 143 {
 		return kill
 	}
 	for _, e := range events {
@@ -162,6 +174,9 @@ func (x *Explainer) probeExit(events []*corev1.Event, last *Exit) string {
 	}
 	return ""
 }
+
+// killsHeldBack is how old the latest Event about a repeated kill may be.
+const killsHeldBack = 10 * time.Minute
 
 // eventsLast is how long an API server keeps Events unless told otherwise.
 const eventsLast = time.Hour

@@ -54,6 +54,16 @@ func TestEventsTellCauses(t *testing.T) {
 			"container c is being ended by the kubelet, because its liveness probe failed: " + cannotOpen, "nothing is wrong"},
 		{"a liveness probe failed once", runs, []*corev1.Event{event("Unhealthy", cannotOpen, 1, -40)}, "nothing is wrong", cannotOpen},
 		{"a liveness probe failed in the run before", runs, []*corev1.Event{event("Unhealthy", cannotOpen, 1, -65)}, "nothing is wrong", cannotOpen},
+		{"a probe's kill of an earlier run", podIn(always, 5, waiting("CrashLoopBackOff", backOffMessage), ended(1, -5)), []*corev1.Event{
+			event("Killing", "Container c failed liveness probe, will be restarted", 1, -3000)}, "ended with exit code 1 and waits in CrashLoopBackOff", "its probe failed"},
+		{"a probe's kill whose Event is held back", killed, []*corev1.Event{event("Killing", "Container c failed liveness probe, will be restarted", 9, -500)}, "its probe failed", "something killed it"},
+		{"a probe's kill is no lack of memory", podIn(always, 5, waiting("CrashLoopBackOff", backOffMessage), func() *corev1.ContainerStateTerminated { e := ended(137, -5); e.Reason = "OOMKilled"; return e }()), []*corev1.Event{
+			event("Killing", "Container c failed liveness probe, will be restarted", 1, -20)}, "it has no memory limit", "its probe failed"},
+		{"a mount that has succeeded", func() *corev1.Pod {
+			p := podIn(always, 0, waiting("ContainerCreating", ""), nil)
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue, LastTransitionTime: at(-10)}}
+			return p
+		}(), []*corev1.Event{event("Pulling", `Pulling image "i"`, 1, -5), event("FailedMount", "failed to sync configmap cache: timed out", 1, -120)}, "its image", "cannot be prepared"},
 		{"a probe that prints nothing", podIn(always, 1, running, ended(137, -65)), []*corev1.Event{event("Unhealthy", "Liveness probe failed: ", 1, -66)},
 			"its probe failed: Liveness probe failed; unless", ""},
 		{"what says nothing about the pod", podIn(always, 0, waiting("InvalidImageName", "bad"), nil), []*corev1.Event{

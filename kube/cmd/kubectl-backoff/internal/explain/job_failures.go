@@ -2,7 +2,6 @@ package explain
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -89,7 +88,14 @@ func podExit(p *batch.Pod) (exit, message, container string) {
 	for _, statuses := range [][]batch.ContainerStatus{p.Status.ContainerStatuses, p.Status.InitContainerStatuses} {
 		for i := range statuses {
 			if t := statuses[i].State.Terminated; t != nil && t.ExitCode != 0 {
-				return sentence("; ", reason, fmt.Sprintf("container %s ended with %s", line(statuses[i].Name), exitText(t.ExitCode, t.Signal, t.Reason))), t.Message, statuses[i].Name
+				text, words := "ended with "+exitText(t.ExitCode, t.Signal, t.Reason), t.Message
+				switch { // messages of the kubelet and of the runtime are no last words
+				case t.Reason == lost:
+					text, words = "was lost: the kubelet has not seen its end", ""
+				case t.Reason == "StartError":
+					text, words = sentence(": ", text, line(words)), ""
+				}
+				return sentence("; ", reason, "container "+line(statuses[i].Name)+" "+text), words, statuses[i].Name
 			}
 		}
 	}

@@ -129,10 +129,21 @@ func (j *jobView) nearLimit(x *Job) string {
 	return ""
 }
 
+// createsNoMore reports whether the Job is ending, being deleted, or a work queue of which a
+// pod has succeeded.
+func (j *jobView) createsNoMore() bool {
+	for _, c := range j.object.Status.Conditions {
+		if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobFailureTarget || c.Type == batchv1.JobSuccessCriteriaMet) {
+			return true
+		}
+	}
+	return j.object.DeletionTimestamp != nil || j.spec.Completions == nil && j.job.Status.Succeeded > 0
+}
+
 // blockers returns the pods for whose end the Job waits before it creates others, the
 // one due first in front. There are none unless podReplacementPolicy is Failed.
 func (j *jobView) blockers() (all []*corev1.Pod) {
-	if j.spec.PodReplacementPolicy != batch.PodReplacementFailed || j.spec.Suspend || j.foreign {
+	if j.spec.PodReplacementPolicy != batch.PodReplacementFailed || j.spec.Suspend || j.foreign || j.createsNoMore() {
 		return nil
 	}
 	active := 0

@@ -182,8 +182,11 @@ func (v *podView) hindered() {
 		if e.Reason == "FailedToRetrieveImagePullSecret" || v.Now.Sub(eventTime(e)) > eventsLast {
 			continue // pulling may work without it
 		}
-		if e.Reason == "FailedCreatePodSandBox" && sandbox != nil && sandbox.Status == corev1.ConditionTrue {
-			continue // a later try has succeeded
+		// Volumes, devices and the network are there before the sandbox, so a later try has
+		// succeeded.
+		isReady := sandbox != nil && sandbox.Status == corev1.ConditionTrue
+		if isReady && e.Reason != "FailedCreatePodContainer" && !eventTime(e).After(sandbox.LastTransitionTime.Time) {
+			continue
 		}
 		// Of several messages about one volume, one that names a missing object says most.
 		text := line(e.Message)

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/kube/convert"
 )
 
@@ -404,7 +405,13 @@ func (v *podView) replacement(x *Pod) string {
 	case kind == "Job":
 		return fmt.Sprintf(", and Job %s decides whether another one is", line(name))
 	}
-	return fmt.Sprintf(", and %s %s replaces it", line(kind), line(name))
+	switch kind {
+	case "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet":
+		return fmt.Sprintf(", and %s %s replaces it", line(kind), line(name))
+	case "Node":
+		return fmt.Sprintf(", and the kubelet of node %s runs it by a manifest of its own", line(name))
+	}
+	return fmt.Sprintf(", and %s %s decides whether another one is", line(kind), line(name))
 }
 
 // failedContainer returns the container of a failed pod that ended first with a failure,
@@ -494,6 +501,23 @@ func (v *podView) summarizeStart(x *Pod) {
 	}
 }
 
+// onlyDone reports whether a pod is not ready only because some of its containers have
+// succeeded and are not started again.
+func onlyDone(x *Pod) (some bool) {
+	for i := range x.Containers {
+		c := &x.Containers[i]
+		if c.Role == convert.RoleInit || c.Ready {
+			continue
+		}
+		last := c.last()
+		if c.State != "terminated" || last == nil || last.Code != 0 || c.Decision == nil || c.Decision.Action != backoff.ActionStop {
+			return false
+		}
+		some = true
+	}
+	return some
+}
+
 func (v *podView) summarizeFine(x *Pod) {
 	running, restarts := 0, int32(0)
 	latest := time.Time{}
@@ -507,7 +531,7 @@ func (v *podView) summarizeFine(x *Pod) {
 			latest = last.Finished
 		}
 	}
-	if ready := condition(v.p, corev1.PodReady); ready != nil && ready.Status != corev1.ConditionTrue {
+	if ready := condition(v.p, corev1.PodReady); ready != nil && ready.Status != corev1.ConditionTrue && !onlyDone(x) {
 		x.Summary, x.Trouble = "it is not ready"+conditionText(ready.Reason, ready.Message), true
 		return
 	}

@@ -78,6 +78,31 @@ func TestPods(t *testing.T) {
 		{"startup probe", with(podIn(always, 0, running, nil), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Started = &no }), true, "startup probe"},
 		{"readiness probe", with(podIn(always, 0, running, nil), func(p *corev1.Pod) { p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{} }), true, "readiness probe does not succeed"},
 		{"no probe", podIn(always, 0, running, nil), false, "nothing is wrong"},
+		{"the log of this run", with(podIn(always, 1, running, ended(1, -86400)), func(p *corev1.Pod) {
+			p.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: at(-80000)}
+			p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{}
+		}), true, "see why it is not ready: kubectl logs -n default p -c c\n"},
+		{"not ready, since a container is done", with(podIn(corev1.RestartPolicyNever, 0, running, nil), func(p *corev1.Pod) {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "copy"})
+			p.Status.ContainerStatuses[0].Ready = true
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{Name: "copy", State: corev1.ContainerState{Terminated: ended(0, -1)}})
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady"}, {Type: corev1.ContainersReady, Status: corev1.ConditionFalse}}
+		}), false, "nothing is wrong: 1 container running"},
+		{"an init container that runs again", with(podIn(always, 0, waiting("PodInitializing", ""), nil), func(p *corev1.Pod) {
+			p.Status.Phase = corev1.PodPending
+			p.Spec.InitContainers = []corev1.Container{{Name: "i"}}
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "i", RestartCount: 40, State: running, LastTerminationState: corev1.ContainerState{Terminated: ended(1, -65)}}}
+		}), true, "init container i has been running again for 1m after it ended with exit code 1"},
+		{"a failed pod of another controller", with(podIn(corev1.RestartPolicyNever, 0, corev1.ContainerState{Terminated: ended(1, -5)}, nil), func(p *corev1.Pod) {
+			yes := true
+			p.Status.Phase, p.OwnerReferences = corev1.PodFailed, []metav1.OwnerReference{{Kind: "TaskRun", Name: "build", Controller: &yes}}
+		}), true, ", and TaskRun build decides whether another one is"},
+		{"evicted for its own limit", with(podIn(always, 0, corev1.ContainerState{Terminated: ended(137, -5)}, nil), func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", `Usage of EmptyDir volume "tmp" exceeds the limit "1Gi". `
+		}), true, "to do         the pod broke a limit of its own"},
+		{"an exit that the kubelet has not seen", podIn(always, 3, running, &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown"}), true,
+			"run 3: lost: the kubelet has not seen its end (ContainerStatusUnknown), at an unknown time"},
+		{"a tag like an error", podIn(always, 0, waiting("ErrImagePull", `failed to pull "registry.example/app:20260429": not found`), nil), true, "the registry does not have it"},
 		{"readiness gate", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
 			p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/lb"}}
 			p.Status.Conditions = []corev1.PodCondition{{Type: "example.com/lb", Status: corev1.ConditionFalse, Reason: "NoTarget"}}

@@ -231,6 +231,7 @@ func (w *Printer) exit(e Exit) string {
 		return text
 	}
 	switch {
+	case e.Reason == lost && e.Started.IsZero():
 	case e.Started.IsZero():
 		text += ", it never started"
 	case !e.Finished.Before(e.Started) && !e.Finished.IsZero():
