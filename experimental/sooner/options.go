@@ -155,6 +155,8 @@ func (o *options) complete(host string, env func(string) string) error {
 		return fmt.Errorf("--node-restarts-per-minute %d: must not be negative", l.NodePerMinute)
 	case l.NamespacePerMinute < 0:
 		return fmt.Errorf("--namespace-restarts-per-minute %d: must not be negative", l.NamespacePerMinute)
+	case o.namespaces != nil && len(o.namespaces) == 0:
+		return errors.New("--namespaces: names none; leave it out for all namespaces")
 	case slices.Contains(o.namespaces, ""):
 		return fmt.Errorf("--namespaces %s: one name is empty", strings.Join(o.namespaces, ","))
 	}

@@ -73,6 +73,7 @@ func TestWrongFlags(t *testing.T) {
 		"--manifests M --min-delay -1s":   "--min-delay -1s: must not be negative",
 		"--manifests M --min-delay 1":     "missing unit",
 		"--manifests M --namespaces a,,b": "--namespaces a,,b: one name is empty",
+		"--manifests M --namespaces=":     "--namespaces: names none; leave it out for all namespaces",
 		"--manifests M --node-restarts-per-minute -1":       "--node-restarts-per-minute -1: must not be negative",
 		"--manifests M --namespace-restarts-per-minute -1":  "--namespace-restarts-per-minute -1: must not be negative",
 		"--manifests M --rules D":                           "--rules",

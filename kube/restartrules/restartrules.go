@@ -45,12 +45,13 @@ type Rules struct {
 }
 
 // Delay returns the curve of the restart that a rule has decided, by its index, or -1 if
-// no rule matched. It is nil if the exit is left to the kubelet.
+// no rule matched. It is nil if the exit is left to the kubelet. An index beyond the rules, as
+// of a decision by other rules, counts as none.
 func (r *Rules) Delay(action backoff.Action, rule int) *backoff.Policy {
 	if action != backoff.ActionRestart {
 		return nil
 	}
-	if rule >= 0 && r.Rules[rule].Delay != nil {
+	if rule >= 0 && rule < len(r.Rules) && r.Rules[rule].Delay != nil {
 		return r.Rules[rule].Delay
 	}
 	return r.Curve

@@ -126,6 +126,7 @@ func TestDelayIsTheRulesOrTheCurve(t *testing.T) {
 		{nil, backoff.ActionRestart, 0, own},
 		{nil, backoff.ActionRestart, 1, nil},
 		{nil, backoff.ActionRestart, -1, nil},
+		{all, backoff.ActionRestart, 2, all}, // of a decision by other rules
 		{all, backoff.ActionGiveUp, 0, nil},
 		{all, backoff.ActionStop, -1, nil},
 	} {
