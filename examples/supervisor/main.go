@@ -167,7 +167,10 @@ func readRun(name string) (r run, err error) {
 	if err != nil {
 		return run{}, err
 	}
-	r.started, r.finished = time.Unix(seconds, 0), info.ModTime()
+	r.started = time.Unix(seconds, 0)
+	if lines == 2 { // otherwise nobody knows when it ended
+		r.finished = info.ModTime()
+	}
 	r.running, r.ended = locked, !locked
 	return r, nil
 }
