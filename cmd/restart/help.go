@@ -26,7 +26,7 @@ const (
 func group(flags *pflag.FlagSet, title string, names ...string) {
 	for _, name := range names {
 		if err := flags.SetAnnotation(name, flagGroup, []string{title}); err != nil {
-			panic(err) // a name that is no flag
+			panic(err) // no flag has the name
 		}
 	}
 }

@@ -110,7 +110,7 @@ type aftermath struct {
 	job  *batch.JobSpec // with defaults; nil if the pod is not of a Job
 
 	dropped     []int // indexes of the rules that the version drops from the Job's podFailurePolicy
-	runsOn      bool  // some container of a pod that is not of a Job never stays ended
+	runsOn      bool  // some container of the pod, which no Job owns, never stays ended
 	restartsAll bool  // a rule of a container that runs beside the others restarts all
 }
 
@@ -136,7 +136,7 @@ func mayRestartAll(c *corev1.Container) bool {
 	})
 }
 
-// aftermath returns nil for an object of a kind that is not judged.
+// aftermath returns nil for an object of a kind that Judge passes over.
 func (o *Object) aftermath(opts Options) *aftermath {
 	pod := o.podSpec()
 	if pod == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/restartkit/restart/kube/check/document"
 )
 
-// MaxFileSize is the size of the largest file that is read, in bytes. Its documents have
+// MaxFileSize is the size of the largest file to be read, in bytes. Its documents have
 // no limit of their own: an API server takes at most 3 MiB in a request, but a document
 // can be a List of many objects.
 const MaxFileSize = 16 << 20

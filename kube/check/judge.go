@@ -190,7 +190,7 @@ func textOf(e field.Error) string {
 	return "is " + value + ": " + detail
 }
 
-// meant asks whether a value that is not supported was meant to be one of those that the
+// meant asks whether an unsupported value was meant to be one of those that the
 // detail names, as in "must be OnFailure or Never in a Job".
 func meant(e field.Error) string {
 	value, isText := e.Value.(string)

@@ -27,8 +27,7 @@ type Options struct {
 	Stats   time.Duration // between prints of the counters; 0 prints them only at the end; 0 with a State
 	For     time.Duration // to watch; 0 means until the context ends
 
-	// Size returns the size of the output if that is a regular file. nil means that it is
-	// none.
+	// Size returns the size of the output. It is nil if the output is no regular file.
 	Size func() (size int64, ok bool)
 }
 

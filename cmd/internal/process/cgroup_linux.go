@@ -54,7 +54,7 @@ func (c cgroup) removeStale() {
 	}
 }
 
-// make makes the n-th group below this one. It returns "" if that is not possible, or if the
+// make makes the n-th group below this one. It returns "" if it cannot, or if the
 // group could not be killed as a whole, as before Linux 5.14.
 func (c cgroup) make(n int) cgroup {
 	if c == "" {

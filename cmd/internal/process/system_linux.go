@@ -15,7 +15,7 @@ func adoptOrphans() error {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
-// fork starts the program at path, in the control group of p if that is possible. The process
+// fork starts the program at path, in the control group of p if possible. The process
 // dies with the thread that calls fork.
 func fork(path string, p *Process, files []*os.File) (pid int, err error) {
 	attr := &syscall.SysProcAttr{Setpgid: !p.command.SameGroup, Pdeathsig: syscall.SIGKILL}

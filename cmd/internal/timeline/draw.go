@@ -237,7 +237,7 @@ func (d *drawing) axes() {
 	d.p.Text(d.left-8, d.top-5, rows, axis)
 }
 
-// now marks the time up to which the chart is drawn, unless that is the end.
+// now marks the time up to which the chart is drawn, unless it is the end.
 func (d *drawing) now() {
 	if d.until() < d.chart.Length {
 		x := d.x(d.until())

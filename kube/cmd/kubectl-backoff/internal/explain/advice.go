@@ -24,8 +24,8 @@ func signalOf(code, signal int32) int32 {
 	return signal
 }
 
-// lost is the reason of the exit that a kubelet makes up, with exit code 137, for a container
-// that is gone.
+// lost is the reason of the exit that a kubelet makes up, with exit code 137, for a missing
+// container.
 const lost = "ContainerStatusUnknown"
 
 // cause says how a run ended, for "it" before it.

@@ -144,7 +144,7 @@ func daysText(days, hours int64) string {
 // rest is short for the time until something happens, in whole seconds, rounded up.
 func rest(d time.Duration) string { return short((d + time.Second - 1).Truncate(time.Second)) }
 
-// clock formats a time in the zone of now, with its date unless that is today.
+// clock formats a time in the zone of now, with its date unless it is today.
 func clock(t, now time.Time) string {
 	t = t.In(now.Location())
 	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
