@@ -24,7 +24,7 @@ type checkFlags struct {
 	check.Options
 	format string
 	strict bool
-	exits  string
+	exits  []string     // each with commas, too
 	codes  indexset.Set // of exits
 	drain  bool         // exits has the word drain
 }
@@ -63,7 +63,7 @@ a drained node. To see it happen, run the Job:
 		RunE: func(c *cobra.Command, files []string) error { return runCheck(c, flags, files) },
 	}
 	c.Flags().StringVarP(&flags.format, "output", "o", "text", "`format`: text, json, or github for annotations in GitHub Actions")
-	c.Flags().StringVar(&flags.exits, "exit", "", "say what happens after a container exits with these `codes`, such as 1,42, and, with the word drain, on a drained node; for files that you name, in objects without errors")
+	c.Flags().StringArrayVar(&flags.exits, "exit", nil, "say what happens after a container exits with these `codes`, such as 1,42, and, with the word drain, on a drained node; for files that you name, in objects without errors; repeatable")
 	c.Flags().BoolVar(&flags.strict, "strict", false, "exit with 1 on warnings, too")
 	c.Flags().StringVar(&flags.Kubernetes, "kubernetes", "", "`version` of the cluster, from 1.25 to 1.38: say what it drops or refuses (default "+check.Newest+")")
 	return c
@@ -104,7 +104,8 @@ func runCheck(c *cobra.Command, flags checkFlags, files []string) error {
 func (f *checkFlags) parseExits() (err error) {
 	const drain, highest = "drain", 255
 	var codes []string
-	for one := range strings.SplitSeq(f.exits, ",") {
+	all := strings.Join(f.exits, ",")
+	for one := range strings.SplitSeq(all, ",") {
 		if strings.TrimSpace(one) == drain {
 			f.drain = true
 			continue
@@ -112,7 +113,7 @@ func (f *checkFlags) parseExits() (err error) {
 		codes = append(codes, one)
 	}
 	if f.codes, err = parseCodes("exit", strings.Join(codes, ","), highest); err != nil {
-		return usageError("--exit %s: must be exit codes from 0 to %d, such as 1,42, or the word %s", quoted(f.exits), highest, drain)
+		return usageError("--exit %s: must be exit codes from 0 to %d, such as 1,42, or the word %s", quoted(all), highest, drain)
 	}
 	return nil
 }
@@ -262,7 +263,7 @@ func reportOf(file *check.File, flags checkFlags) *fileReport {
 			}
 		}
 		if judgement.Worst() == check.Error {
-			one.noExits = flags.exits != "" && object.IsJudged()
+			one.noExits = len(flags.exits) > 0 && object.IsJudged()
 		} else {
 			for code := range flags.codes.All() {
 				one.AfterExit = append(one.AfterExit, object.AfterExit(int32(code), flags.Options)...)
