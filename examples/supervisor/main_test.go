@@ -192,3 +192,19 @@ func awaitEnd(t *testing.T, dir string) {
 		file.Close()
 	}
 }
+
+// The file of a run that was killed has no exit code, and nobody knows when it ended.
+func TestKilledRunEndedAtAnUnknownTime(t *testing.T) {
+	for text, want := range map[string]run{
+		"1000\n":    {ended: true, started: time.Unix(1000, 0), code: 137},
+		"1000\n3\n": {ended: true, started: time.Unix(1000, 0), finished: time.Unix(2000, 0), code: 3},
+	} {
+		name := filepath.Join(t.TempDir(), "run")
+		if err := errors.Join(os.WriteFile(name, []byte(text), 0o600), os.Chtimes(name, time.Time{}, time.Unix(2000, 0))); err != nil {
+			t.Fatal(err)
+		}
+		if got := must(readRun(name)); got != want {
+			t.Errorf("%q: %+v, want %+v", text, got, want)
+		}
+	}
+}

@@ -295,6 +295,56 @@ func TestNoContainerStartsAfterTheDeadline(t *testing.T) {
 	}
 }
 
+// A Job that creates no more pods waits for none of them to end.
+func TestEndingJobsWaitForNoReplacement(t *testing.T) {
+	const waits = "before it creates another"
+	condition := func(of batchv1.JobConditionType) func(*batchv1.Job) {
+		return func(j *batchv1.Job) {
+			j.Status.Conditions = []batchv1.JobCondition{{Type: of, Status: corev1.ConditionTrue}}
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*batchv1.Job)
+		waits  bool
+	}{
+		{"running", func(*batchv1.Job) {}, true},
+		{"failing", condition(batchv1.JobFailureTarget), false},
+		{"succeeding", condition(batchv1.JobSuccessCriteriaMet), false},
+		{"being deleted", func(j *batchv1.Job) { now := at(0); j.DeletionTimestamp = &now }, false},
+		{"a work queue", func(j *batchv1.Job) { j.Spec.Completions = nil }, true},
+		{"a work queue that has succeeded", func(j *batchv1.Job) { j.Spec.Completions, j.Status.Succeeded = nil, 1 }, false},
+	} {
+		job := jobOf(func(j *batchv1.Job) { j.Spec.PodReplacementPolicy = new(batchv1.Failed) })
+		tt.change(job)
+		pod, until := podIn(corev1.RestartPolicyNever, 0, running, nil), at(20)
+		pod.DeletionTimestamp = &until
+		var text strings.Builder
+		w, x := &Printer{W: &text, Options: noon}, New(ownedBy(job, []*corev1.Pod{pod}), noon)
+		w.Next(x.Next())
+		if got := strings.Contains(text.String(), waits); got != tt.waits {
+			t.Errorf("%s: says %q: %v, want %v, in\n%s", tt.name, waits, got, tt.waits, text.String())
+		}
+	}
+}
+
+// What a kubelet or a runtime says of an end is no last word of the container.
+func TestEndsThatNoContainerTold(t *testing.T) {
+	for reason, want := range map[string]string{
+		"ContainerStatusUnknown": "a: container c was lost: the kubelet has not seen its end",
+		"StartError":             "a: container c ended with exit code 137, signal 9 SIGKILL (StartError): said",
+		"Error":                  `a: container c ended with exit code 137, signal 9 SIGKILL (Error), with the last words "said"`,
+	} {
+		pod := jobPod("a", 137, -5, true)
+		pod.Status.ContainerStatuses[0].State.Terminated.Reason, pod.Status.ContainerStatuses[0].State.Terminated.Message = reason, "said"
+		job := jobOf(func(*batchv1.Job) {})
+		x := New(ownedBy(job, []*corev1.Pod{pod}), noon).Job(job)
+		if got := x.Failures[0].text(); got != want {
+			t.Errorf("%s: %s, want %s", reason, got, want)
+		}
+	}
+}
+
 // Events about pods that are gone are a Job's own, not those of a Job whose name begins
 // alike, or of an earlier Job of the same name.
 func TestLostPodsAreTheJobsOwn(t *testing.T) {
