@@ -6,13 +6,16 @@
 //	processes 'sleep 1; exit 3' 'sleep 2'
 //
 // A command that fails runs again after a delay that grows. One that succeeds is finished.
-// At the end, commands that still run get SIGTERM, and SIGKILL five seconds later. If this
-// program is killed itself, they run on. Use examples/supervisor to find them again.
+// At the end, commands that still run get SIGTERM, and SIGKILL five seconds later, with all
+// that they have started. If this program is killed itself, they run on. Use
+// examples/supervisor to find them again.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"os/exec"
@@ -23,6 +26,8 @@ import (
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/supervise"
 )
+
+const grace = 5 * time.Second // between SIGTERM and SIGKILL
 
 func main() {
 	if len(os.Args) == 1 {
@@ -39,7 +44,7 @@ func main() {
 	}
 	for i, line := range os.Args[1:] {
 		err := s.Go(context.Background(), fmt.Sprintf("%d: %s", i+1, line), backoff.ExitPolicy{},
-			func(ctx context.Context) error { return run(ctx, line) })
+			func(ctx context.Context) error { return run(ctx, line, grace) })
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -49,12 +54,25 @@ func main() {
 	}
 }
 
-// run runs a command to its end. The supervisor finds the exit code in the error.
-func run(ctx context.Context, line string) error {
+// run runs a command and what it starts to their end. The supervisor finds the exit code in
+// the error.
+func run(ctx context.Context, line string, grace time.Duration) error {
 	cmd := exec.CommandContext(ctx, "sh", "-c", line)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	// Since these are no files, the command writes to pipes, and Wait waits until nobody holds
+	// them any more: a child may outlive the shell.
+	cmd.Stdout, cmd.Stderr = struct{ io.Writer }{os.Stdout}, struct{ io.Writer }{os.Stderr}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that Ctrl-C reaches only this program
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = 5 * time.Second // then SIGKILL
-	return cmd.Run()
+	cmd.WaitDelay = grace
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	err := cmd.Wait()
+	if errors.Is(err, exec.ErrWaitDelay) { // the command has succeeded, but not all that it started has ended
+		err = nil
+	}
+	if kill := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); kill != nil && !errors.Is(kill, syscall.ESRCH) {
+		return errors.Join(err, kill)
+	}
+	return err
 }

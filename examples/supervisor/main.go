@@ -20,6 +20,7 @@ import (
 	"log"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -70,7 +71,11 @@ func parse(args []string) (folder string, commands []command, err error) {
 		return "", nil, errors.New("usage: supervisor FOLDER NAME COMMAND [NAME COMMAND]...; FOLDER must exist")
 	}
 	for i := 1; i < len(args); i += 2 {
-		commands = append(commands, command{name: args[i], line: args[i+1]})
+		c := command{name: args[i], line: args[i+1]}
+		if slices.ContainsFunc(commands, func(other command) bool { return other.name == c.name }) {
+			return "", nil, fmt.Errorf("two commands have the name %s", c.name)
+		}
+		commands = append(commands, c)
 	}
 	return args[0], commands, nil
 }

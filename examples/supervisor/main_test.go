@@ -193,6 +193,15 @@ func awaitEnd(t *testing.T, dir string) {
 	}
 }
 
+func TestTwoCommandsOfOneNameAreRefused(t *testing.T) {
+	if _, _, err := parse([]string{"folder", "web", "a", "db", "b", "web", "c"}); err == nil {
+		t.Error("no error")
+	}
+	if _, commands, err := parse([]string{"folder", "web", "a", "db", "b"}); err != nil || len(commands) != 2 {
+		t.Error(commands, err)
+	}
+}
+
 // The file of a run that was killed has no exit code, and nobody knows when it ended.
 func TestKilledRunEndedAtAnUnknownTime(t *testing.T) {
 	for text, want := range map[string]run{
