@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/restartkit/restart/cmd/internal/human"
@@ -98,7 +99,7 @@ func checked(_ context.Context, q checkQuestion) checkAnswer {
 		a.NotJudged = "Not judged: " + check.NotJudged + "."
 	}
 
-	job, names, why := jobOf(file, q.Job)
+	job, _, names, why := jobOf(file, q.Job)
 	a.Jobs, a.NoJob = names, why
 	if job == nil {
 		return a
@@ -152,7 +153,7 @@ func remarks(findings []check.Finding) (all []Remark) {
 
 // jobOf returns the Job of a file that has the name, or the first one, with its defaults.
 // names are those of all Jobs. Without a Job, why says so.
-func jobOf(file *check.File, name string) (job *batch.Job, names []string, why string) {
+func jobOf(file *check.File, name string) (job *batch.Job, pod *corev1.PodSpec, names []string, why string) {
 	why = "This needs a Job or a CronJob, and the manifest has none that can be read."
 	for _, o := range file.Objects {
 		found := o.Job()
@@ -170,7 +171,7 @@ func jobOf(file *check.File, name string) (job *batch.Job, names []string, why s
 			why = "The API server would refuse " + clean(o.String()) + ". Once its errors are gone, you can try failed pods and run it here."
 			continue
 		}
-		job = convert.Job(found)
+		job, pod = convert.Job(found), &found.Spec.Template.Spec
 		if job.Name == "" {
 			job.Name = strings.TrimSuffix(title, "-")
 		}
@@ -185,7 +186,7 @@ func jobOf(file *check.File, name string) (job *batch.Job, names []string, why s
 	if job != nil {
 		why = ""
 	}
-	return job, names, why
+	return job, pod, names, why
 }
 
 // containers returns the names of the first containers, app containers before init

@@ -36,7 +36,7 @@ type Policy struct {
 	Max     string  `json:"max"`
 	Factor  float64 `json:"factor"`
 	Jitter  float64 `json:"jitter"`
-	Reset   string  `json:"reset"` // empty for twice the maximum
+	Reset   string  `json:"reset"` // or never; empty for twice the maximum
 
 	Starts  int    `json:"starts,omitempty"`  // a preset's limit within Within; 0 for none
 	Within  string `json:"within,omitempty"`  // empty for no limit
@@ -92,7 +92,6 @@ func presets() (list []Policy) {
 			continue
 		}
 		c := s.Curve
-		c.Policy.ResetAfter = min(c.Policy.ResetAfter, curve.Longest)
 		w := written(c.Name, c.Policy)
 		if w.Outside = c.Outside; c.Limit.Starts > 0 {
 			w.Starts, w.Within = c.Limit.Starts, human.Duration(c.Limit.Within)
@@ -108,7 +107,11 @@ func written(name string, p backoff.Policy) Policy {
 	if w.Factor == 0 {
 		w.Factor = 2
 	}
-	if p.ResetAfter != 0 {
+	switch p.ResetAfter {
+	case 0:
+	case curve.Never:
+		w.Reset = "never"
+	default:
 		w.Reset = human.Duration(p.ResetAfter)
 	}
 	return w
@@ -216,7 +219,11 @@ func (a *curvesAnswer) curve(i int, p Policy) (c curve.Curve, ok bool) {
 	a.wrong(i, "initial", err)
 	c.Policy.Max, err = curve.ParseDuration(p.Max, curve.ShortestDelay)
 	a.wrong(i, "max", err)
-	if p.Reset != "" {
+	switch p.Reset {
+	case "":
+	case "never":
+		c.Policy.ResetAfter = curve.Never
+	default:
 		if c.Policy.ResetAfter, err = curve.ParseDuration(p.Reset, 0); err == nil && c.Policy.ResetAfter == 0 {
 			err = errors.New("reset after: 0s is not above 0; an empty field means twice the maximum")
 		}

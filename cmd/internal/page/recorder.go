@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/human"
 	"github.com/restartkit/restart/cmd/internal/timeline"
 	"github.com/restartkit/restart/jobpolicy"
@@ -108,10 +109,14 @@ func (r *recorder) succeeded(now time.Time, p *pod) {
 	r.line("pod %s succeeds", p.name)
 }
 
-func (r *recorder) restarted(now time.Time, p *pod, delay time.Duration) {
+func (r *recorder) restarted(now time.Time, p *pod, action backoff.Action, delay time.Duration) {
 	e := r.add(now, timeline.Restarted, p)
 	e.Container, e.ExitCode, e.Wait, e.Why = p.at.container, &p.at.code, timeline.Duration(delay), "crash loop back-off"
-	r.line("pod %s: container %s ends with exit code %d, and restarts in %s", p.name, p.at.container, p.at.code, human.Wait(delay))
+	what := "and restarts"
+	if action == backoff.ActionRestartAll {
+		e.Why, what = "all containers restart", "and all containers restart"
+	}
+	r.line("pod %s: container %s ends with exit code %d, %s in %s", p.name, p.at.container, p.at.code, what, human.Wait(delay))
 }
 
 // conditions records the new conditions.

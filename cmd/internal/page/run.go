@@ -102,7 +102,7 @@ func newRun(ctx context.Context, q runQuestion) *run {
 		r.noJob = fmt.Sprintf("The manifest is too long: this page reads at most %d bytes.", largestManifest)
 		return r
 	}
-	job, _, why := jobOf(check.Parse("manifest", []byte(q.Manifest)), q.Job)
+	job, pod, _, why := jobOf(check.Parse("manifest", []byte(q.Manifest)), q.Job)
 	if job == nil {
 		r.noJob = why
 		return r
@@ -115,7 +115,7 @@ func newRun(ctx context.Context, q runQuestion) *run {
 		r.wrong = wrong
 		return r
 	}
-	s := newSimulation(job, script)
+	s := newSimulation(job, exitPolicies(pod), script)
 	stopped, err := s.run(ctx)
 	if err != nil {
 		r.noJob = "This Job cannot be run here: " + clean(err.Error())

@@ -168,6 +168,9 @@ func parseOutcome(word string, job *batch.Job) (o outcome, err error) {
 		if !hasContainer(&job.Spec.Template.Spec, o.container) {
 			return o, fmt.Errorf("%q: the Job has no container %s", word, o.container)
 		}
+		if job.Spec.Template.Spec.Sidecars()[o.container] {
+			return o, fmt.Errorf("%q: %s is a sidecar, which restarts and does not end its pod", word, o.container)
+		}
 	}
 	code, err := strconv.Atoi(how)
 	if err != nil || code < 0 || code > 255 {

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/jobpolicy/jobtest"
+	"github.com/restartkit/restart/kube/convert"
 )
 
 // simulation runs one Job on a cluster of package jobtest in virtual time. It adds what
@@ -17,9 +20,10 @@ import (
 type simulation struct {
 	c        *jobtest.Cluster
 	script   *script
-	pods     map[string]*pod // by UID
-	order    []*pod          // that have not ended
-	perIndex map[int]int     // pods created
+	policies map[string]backoff.ExitPolicy // by container; for restarts in place
+	pods     map[string]*pod               // by UID
+	order    []*pod                        // that have not ended
+	perIndex map[int]int                   // pods created
 	work     int
 	log      recorder
 }
@@ -52,6 +56,8 @@ const (
 	usualRun   = 10 * time.Second
 	startTime  = time.Second
 	endingTime = time.Second
+
+	restartAllTime = 2 * time.Second // minimumGracePeriodInSeconds of the kubelet
 )
 
 // Bounds of a run. longestAnswer bounds its time in addition.
@@ -62,12 +68,12 @@ const (
 	mostVirtual = 10 * 365 * 24 * time.Hour
 )
 
-func newSimulation(job *batch.Job, s *script) *simulation {
+func newSimulation(job *batch.Job, policies map[string]backoff.ExitPolicy, s *script) *simulation {
 	c := jobtest.New(job)
 	c.Job.UID = "job"
 	c.Job.CreationTimestamp = c.Now
 	return &simulation{
-		c: c, script: s, pods: make(map[string]*pod), perIndex: make(map[int]int),
+		c: c, script: s, policies: policies, pods: make(map[string]*pod), perIndex: make(map[int]int),
 		log: recorder{begin: c.Now, job: job.Name, spec: &c.Job.Spec},
 	}
 }
@@ -193,11 +199,10 @@ func (s *simulation) over(p *pod) bool {
 		}
 		return true
 	}
-	switch {
-	case p.at.drain:
+	if p.at.drain {
 		s.c.Evict(p.uid)
-	case p.at.code != 0 && s.c.Job.Spec.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure:
-		s.restart(p)
+	} else if action, _ := s.policies[p.at.container].DecideExit(backoff.Exit{Code: p.at.code}, 1); action != backoff.ActionStop {
+		s.restart(p, action)
 		return false
 	}
 	s.end(p, p.at.code)
@@ -231,9 +236,20 @@ func (s *simulation) start(p *pod) {
 	p.phase, p.next = running, s.c.Now.Add(p.at.run)
 }
 
+// exitPolicies returns what decides about restarts in place, by container.
+func exitPolicies(pod *corev1.PodSpec) map[string]backoff.ExitPolicy {
+	policies := make(map[string]backoff.ExitPolicy)
+	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			policies[containers[i].Name] = convert.ExitPolicy(pod, &containers[i])
+		}
+	}
+	return policies
+}
+
 // restart restarts a container in its pod as a kubelet does. After a long run the delay
-// starts over.
-func (s *simulation) restart(p *pod) {
+// starts over. A restart of all containers has no delay, and begins with the init containers.
+func (s *simulation) restart(p *pod, action backoff.Action) {
 	s.c.Change(p.uid, func(object *batch.Pod) {
 		statuses := &object.Status.ContainerStatuses
 		if isInit(s.c.Job, p.at.container) {
@@ -250,7 +266,10 @@ func (s *simulation) restart(p *pod) {
 	}
 	p.streak[p.at.container]++
 	delay := policy.Delay(p.streak[p.at.container])
-	s.log.restarted(s.c.Now, p, delay)
+	if action == backoff.ActionRestartAll {
+		delay = restartAllTime
+	}
+	s.log.restarted(s.c.Now, p, action, delay)
 	p.phase, p.next = restarting, s.c.Now.Add(delay)
 }
 

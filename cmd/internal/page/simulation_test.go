@@ -31,6 +31,8 @@ func TestMistakesOfAScriptHaveTheirLines(t *testing.T) {
 			`9: "": must be an exit code in 0..255, CONTAINER=CODE or drain`,
 		}},
 		{indexed, "3: 1\n0-3: 1\n*: 1\n*: 0\n", []string{"2: 0-3: another line has one of these indexes too", "4: more than one line begins with *"}},
+		{strings.Replace(plain(""), "containers:", "initContainers: [{name: log, image: x, restartPolicy: Always}], containers:", 1), "*: log=3\n",
+			[]string{`1: "log=3": log is a sidecar, which restarts and does not end its pod`}},
 		{plain(""), "*: 1, 0\n3: 1\n", []string{"2: 3: the Job has no indexes; its pods take the outcomes of the line *, in their order"}},
 		{indexed, "1: 1" + strings.Repeat(",1", mostOutcomes) + "\n", []string{"1: more than 1000 outcomes in a line"}},
 		{indexed, strings.Repeat("#", largestScript+1), []string{"0: the script is too long: this page reads at most 65536 bytes"}},
@@ -162,6 +164,37 @@ func checkCounted(t *testing.T, counted map[string]int, wanted []string, propert
 	for _, w := range wanted {
 		if rapidseed.Fixed() && counted[w] == 0 {
 			t.Errorf("never: %s", w)
+		}
+	}
+}
+
+// What a container says of its own exits comes before the pod's restart policy.
+func TestContainersRestartByTheirOwnRules(t *testing.T) {
+	const own = "restartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [42]}}, {action: RestartAllContainers, exitCodes: {operator: In, values: [43]}}]"
+	manifest := strings.Replace(plain(""), "image: x", "image: x, restartPolicy: Never, "+own, 1)
+	onFailure := strings.Replace(strings.Replace(plain(""), "Never", "OnFailure", 1), "image: x", "image: x, restartPolicy: Never", 1)
+	for _, tt := range []struct {
+		manifest, script string
+		want             []string
+	}{
+		{manifest, "*: 42, 43, 0\n", []string{
+			"pod plain-1: container main ends with exit code 42, and restarts in 10s",
+			"pod plain-1: container main ends with exit code 43, and all containers restart in 2s",
+		}},
+		{manifest, "*: 1, 0\n", []string{"pod plain-1 fails: container main ends with exit code 1; the Job has no failure policy: failure 1 of the Job, limit 6, the replacement starts after 10s"}},
+		{onFailure, "*: 1, 0\n", []string{"pod plain-1 fails: container main ends with exit code 1; the Job has no failure policy: failure 1 of the Job, limit 6, the replacement starts after 10s"}},
+	} {
+		r := newRun(t.Context(), runQuestion{Manifest: tt.manifest, Script: &tt.script})
+		var got []string
+		for _, step := range r.log.steps {
+			for _, line := range step.lines {
+				if strings.Contains(line, "ends with") {
+					got = append(got, line)
+				}
+			}
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" || r.noJob != "" {
+			t.Errorf("%s: %s %s", tt.script, diff, r.noJob)
 		}
 	}
 }

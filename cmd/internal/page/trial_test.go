@@ -58,7 +58,7 @@ func TestStoriesOfOnePod(t *testing.T) {
 
 // jobIn returns the Job of a manifest.
 func jobIn(t *rapid.T, manifest string) *batch.Job {
-	job, _, why := jobOf(check.Parse("manifest", []byte(manifest)), "")
+	job, _, _, why := jobOf(check.Parse("manifest", []byte(manifest)), "")
 	if job == nil {
 		t.Fatal(why)
 	}

@@ -466,6 +466,7 @@ function toSeconds(text) {
 
 // nearest returns the position of a duration on the slider.
 function nearest(text) {
+	if (text === 'never') return ladder.length - 1;
 	const want = Math.log(Math.max(toSeconds(text), 1e-4));
 	let best = 0;
 	ladder.forEach((rung, i) => {
