@@ -79,6 +79,9 @@ func (x *Explainer) waitingOfPod(p *corev1.Pod) (all []Waiting) {
 	case v.silent != "":
 		w.Reason, w.Why = "NodeSilent", v.silent
 		return []Waiting{w}
+	case v.unacknowledged() != "":
+		w.Reason, w.Why = "Unacknowledged", v.unacknowledged()
+		return []Waiting{w}
 	}
 	for i := range v.histories {
 		h := &v.histories[i]

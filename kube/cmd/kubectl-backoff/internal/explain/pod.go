@@ -269,6 +269,12 @@ func (v *podView) summarize(x *Pod) {
 		x.Advice = v.schedulingAdvice()
 	case v.silent != "":
 		x.Summary, x.Trouble = v.silent+conditionText(p.Status.Reason, p.Status.Message)+"; what follows is what it reported last", true
+		if !acknowledged(p) {
+			x.Summary = v.silent + "; it has not acknowledged the pod"
+		}
+		x.Advice = v.nodeAdvice(p)
+	case v.unacknowledged() != "":
+		x.Summary, x.Trouble = v.unacknowledged(), true
 		x.Advice = v.nodeAdvice(p)
 	case p.Status.Reason != "" && p.Status.Phase != corev1.PodRunning:
 		x.Summary, x.Trouble = "it does not run"+conditionText(p.Status.Reason, p.Status.Message), true

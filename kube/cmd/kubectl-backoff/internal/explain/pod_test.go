@@ -214,6 +214,60 @@ func TestLatenessNeedsTime(t *testing.T) {
 	}
 }
 
+// A kubelet acknowledges a pod within seconds. One that has not is reported, with what is
+// known about its node.
+func TestUnacknowledgedPods(t *testing.T) {
+	pending := func(created int, conditions ...corev1.PodCondition) *corev1.Pod {
+		p := podIn(corev1.RestartPolicyAlways, 0, running, nil)
+		p.CreationTimestamp, p.Status = at(created), corev1.PodStatus{Phase: corev1.PodPending, Conditions: conditions}
+		return p
+	}
+	bound := func(seconds int) *corev1.Pod {
+		return pending(-7200, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: at(seconds)})
+	}
+	node := func(ready corev1.ConditionStatus) *corev1.Node {
+		n := &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastTransitionTime: at(-3600)}}}}
+		n.Name = "n"
+		return n
+	}
+	const silent = "node n has not reported for more than 1h, since before 11:00:00"
+	for _, tt := range []struct {
+		name    string
+		pod     *corev1.Pod
+		node    *corev1.Node
+		undated bool
+		asks    string // the node to read
+		says    string
+		next    string
+	}{
+		{"bound 30s ago", bound(-30), nil, false, "", "it is starting; c no kubelet has reported it yet", "nothing waits"},
+		{"bound 31s ago", bound(-31), nil, false, "n", "node n has not acknowledged it, 31s after it was bound to the node\n  to do         see whether node n reports", "Unacknowledged   0          node n has not acknowledged it"},
+		{"bound by its creator", pending(-60), nil, false, "n", "node n has not acknowledged it, 1m after", "Unacknowledged"},
+		{"bound by its creator just now", pending(0), nil, false, "", "it is starting", "nothing waits"},
+		{"on a node that reports", bound(-1800), node(corev1.ConditionTrue), false, "n", "node n has not acknowledged it, 30m after it was bound to the node\n  to do         node n itself reports: see its kubelet's log", "Unacknowledged"},
+		{"on a dead node", bound(-1800), node(corev1.ConditionUnknown), false, "n", silent + "; it has not acknowledged the pod\n  to do         bring node n back", "NodeSilent   0          " + silent},
+		{"in files", bound(-1800), nil, true, "n", "it is starting", "nothing waits"},
+	} {
+		o := noon
+		o.Undated = tt.undated
+		if got := NodeOf(tt.pod, o.Now); got != tt.asks {
+			t.Errorf("%s: reads node %q, want %q", tt.name, got, tt.asks)
+		}
+		objects := Objects{Pods: []*corev1.Pod{tt.pod}}
+		if tt.node != nil {
+			objects.Nodes = []*corev1.Node{tt.node}
+		}
+		var text strings.Builder
+		x := New(objects, o)
+		pod, w := x.Pod(tt.pod), Printer{W: &text, Options: o}
+		w.Pod(&pod)
+		w.Next(x.Next())
+		if trouble := tt.next != "nothing waits"; pod.Trouble != trouble || !strings.Contains(text.String(), tt.says) || !strings.Contains(text.String(), tt.next) {
+			t.Errorf("%s: trouble %v, and want %q and %q in\n%s", tt.name, pod.Trouble, tt.says, tt.next, text.String())
+		}
+	}
+}
+
 // restartsAllOn42 makes exit code 42 of a pod's container restart all containers.
 func restartsAllOn42(p *corev1.Pod) {
 	p.Spec.Containers[0].RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestartAllContainers,
