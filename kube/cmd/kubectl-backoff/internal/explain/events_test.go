@@ -26,6 +26,12 @@ func TestEventsTellCauses(t *testing.T) {
 	runs := podIn(always, 0, running, nil) // for a minute
 	runs.Spec.Containers[0].LivenessProbe = &corev1.Probe{PeriodSeconds: 3, FailureThreshold: 2}
 	runs.Status.ContainerStatuses[0].Ready = true
+	unready := podIn(always, 0, running, nil)
+	unready.Spec.Containers[0].ReadinessProbe = &corev1.Probe{}
+	const refused = "Readiness probe failed: connection refused"
+	starting := podIn(always, 0, running, nil)
+	no := false
+	starting.Status.ContainerStatuses[0].Started, starting.Spec.Containers[0].StartupProbe = &no, &corev1.Probe{}
 	killed := podIn(always, 2, waiting("CrashLoopBackOff", backOffMessage), ended(137, -5))
 	const cannotOpen = "Liveness probe failed: cat: can't open 'ok'"
 	for _, tt := range []struct {
@@ -64,6 +70,12 @@ func TestEventsTellCauses(t *testing.T) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue, LastTransitionTime: at(-10)}}
 			return p
 		}(), []*corev1.Event{event("Pulling", `Pulling image "i"`, 1, -5), event("FailedMount", "failed to sync configmap cache: timed out", 1, -120)}, "its image", "cannot be prepared"},
+		{"a readiness probe fails", unready, []*corev1.Event{event("Unhealthy", refused, 1, -5)}, "because its readiness probe does not succeed: " + refused, ""},
+		{"a readiness probe failed in the run before", unready, []*corev1.Event{event("Unhealthy", refused, 1, -65)}, "because its readiness probe does not succeed\n", "not succeed: "},
+		{"a startup probe fails", starting, []*corev1.Event{event("Unhealthy", "Startup probe failed: no", 1, -5)}, "has not succeeded yet: Startup probe failed: no", ""},
+		{"a startup probe failed in the run before", starting, []*corev1.Event{event("Unhealthy", "Startup probe failed: no", 1, -65)}, "has not succeeded yet\n", "yet: "},
+		{"a kill in this run, a failure in the run before", runs, []*corev1.Event{event("Killing", "Container c failed liveness probe, will be restarted", 1, -40), event("Unhealthy", cannotOpen, 2, -65)},
+			"is being ended by the kubelet, because its liveness probe failed\n", "failed: Liveness"},
 		{"a probe that prints nothing", podIn(always, 1, running, ended(137, -65)), []*corev1.Event{event("Unhealthy", "Liveness probe failed: ", 1, -66)},
 			"its probe failed: Liveness probe failed; unless", ""},
 		{"what says nothing about the pod", podIn(always, 0, waiting("InvalidImageName", "bad"), nil), []*corev1.Event{
