@@ -27,14 +27,17 @@ type Waiting struct {
 	Why       string    `json:"why"`
 }
 
-// Next returns everything that waits among the pods and Jobs, the soonest first, and then
+// Next is NextOf for all pods and Jobs that x knows.
+func (x *Explainer) Next() []Waiting { return x.NextOf(x.Pods, x.Jobs) }
+
+// NextOf returns everything that waits among the pods and Jobs, the soonest first, and then
 // everything whose start is unknown.
-func (x *Explainer) Next() []Waiting {
+func (x *Explainer) NextOf(pods []*corev1.Pod, jobs []*batchv1.Job) []Waiting {
 	var all []Waiting
-	for _, p := range x.Pods {
+	for _, p := range pods {
 		all = append(all, x.waitingOfPod(p)...)
 	}
-	for _, job := range x.Jobs {
+	for _, job := range jobs {
 		all = append(all, x.waitingOfJob(job)...)
 	}
 	slices.SortFunc(all, func(a, b Waiting) int {
