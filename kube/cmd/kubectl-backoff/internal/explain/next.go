@@ -122,7 +122,7 @@ func (x *Explainer) waitingOfJob(job *batchv1.Job) (all []Waiting) {
 	j := x.newJobView(job)
 	w.Failures = j.failed()
 	if job.Spec.Suspend != nil && *job.Spec.Suspend {
-		w.Reason, w.Why = "Suspended", "it starts when spec.suspend is false"
+		w.Reason, w.Why = "Suspended", "it starts when "+cmp.Or(resumedWhen(job), "spec.suspend is false")
 		return []Waiting{w}
 	}
 	never := func() []Waiting {
@@ -132,6 +132,10 @@ func (x *Explainer) waitingOfJob(job *batchv1.Job) (all []Waiting) {
 	}
 	if j.deadlineOver() {
 		return never()
+	}
+	if j.paused() {
+		w.Reason, w.Why = "Paused", "it starts when spec.parallelism is above 0"
+		return []Waiting{w}
 	}
 	if blockers := j.blockers(); len(blockers) > 0 {
 		w.Reason, w.Why = "PodReplacement", j.blockedText(blockers)
