@@ -33,6 +33,12 @@ func TestEventsTellCauses(t *testing.T) {
 	no := false
 	starting.Status.ContainerStatuses[0].Started, starting.Spec.Containers[0].StartupProbe = &no, &corev1.Probe{}
 	killed := podIn(always, 2, waiting("CrashLoopBackOff", backOffMessage), ended(137, -5))
+	hooked := podIn(always, 0, waiting("ContainerCreating", ""), nil)
+	hooked.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{}}
+	recreated := hooked.DeepCopy()
+	recreated.Status.ContainerStatuses[0].RestartCount, recreated.Status.ContainerStatuses[0].LastTerminationState.Terminated = 1, ended(1, -60)
+	unseen := recreated.DeepCopy()
+	unseen.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137, Reason: lost}
 	const cannotOpen = "Liveness probe failed: cat: can't open 'ok'"
 	for _, tt := range []struct {
 		name    string
@@ -78,6 +84,12 @@ func TestEventsTellCauses(t *testing.T) {
 			"is being ended by the kubelet, because its liveness probe failed\n", "failed: Liveness"},
 		{"a probe that prints nothing", podIn(always, 1, running, ended(137, -65)), []*corev1.Event{event("Unhealthy", "Liveness probe failed: ", 1, -66)},
 			"its probe failed: Liveness probe failed; unless", ""},
+		{"a postStart hook runs", hooked, []*corev1.Event{event("Started", "Started container c", 1, -400), event("Created", "Created container c", 1, -401)},
+			"container c runs its postStart hook, for 6m40s; the kubelet reports it once the hook has ended\n  to do         see what lifecycle.postStart does; kubectl logs does not show this run before", "volumes"},
+		{"a postStart hook of the run before", recreated, []*corev1.Event{event("Started", "Started container c", 1, -100)}, "is being prepared", "postStart"},
+		{"a postStart hook of a run that was lost", unseen, []*corev1.Event{event("Started", "Started container c", 1, -100)}, "is being prepared", "postStart"},
+		{"a start without a hook", podIn(always, 0, waiting("ContainerCreating", ""), nil), []*corev1.Event{event("Started", "Started container c", 1, -100)}, "is being prepared", "postStart"},
+		{"a pull by a clock that is ahead", podIn(always, 0, waiting("ContainerCreating", ""), nil), []*corev1.Event{event("Pulling", `Pulling image "i"`, 1, 3)}, "image is being pulled, for 0s", "-3s"},
 		{"what says nothing about the pod", podIn(always, 0, waiting("InvalidImageName", "bad"), nil), []*corev1.Event{
 			event("MissingClusterDNS", "no DNS", 5, -1), event("Failed", "Error: InvalidImageName", 5, -1),
 		}, "container c cannot start (InvalidImageName): bad", "events"},

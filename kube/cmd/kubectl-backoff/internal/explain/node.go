@@ -139,7 +139,7 @@ func (x *Explainer) nodeSilence(n *corev1.Node) string {
 		if x.Undated {
 			return fmt.Sprintf("node %s did not report, since before %s", line(n.Name), clock(since, x.Now))
 		}
-		return fmt.Sprintf("node %s has not reported for more than %s, since before %s", line(n.Name), short(x.Now.Sub(since)), clock(since, x.Now))
+		return fmt.Sprintf("node %s has not reported for more than %s, since before %s", line(n.Name), short(max(x.Now.Sub(since), 0)), clock(since, x.Now))
 	}
 	return ""
 }

@@ -60,6 +60,10 @@ func TestPods(t *testing.T) {
 			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "low on memory"
 		}), true, "it has failed (Evicted): low on memory"},
 		{"being deleted", with(podIn(always, 0, running, nil), func(p *corev1.Pod) { d := at(20); p.DeletionTimestamp = &d }), false, "with grace until 12:00:20, in 20s"},
+		{"ended and deleted before its grace was over", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
+			d, grace := at(25), int64(30)
+			p.Status.Phase, p.DeletionTimestamp, p.DeletionGracePeriodSeconds, p.Finalizers = corev1.PodSucceeded, &d, &grace, []string{"example.com/keep"}
+		}), false, "it is being deleted, since 11:59:55 (5s ago); finalizers keep it: example.com/keep"},
 		{"kept by finalizers", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
 			d := at(-3600)
 			p.DeletionTimestamp, p.Finalizers = &d, []string{"example.com/keep"}
