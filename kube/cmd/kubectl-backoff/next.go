@@ -5,7 +5,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/restartkit/restart/kube/cmd/kubectl-backoff/internal/explain"
 )
@@ -54,56 +57,80 @@ func (p *program) next(ctx context.Context, watch bool) error {
 		if err != nil {
 			return err
 		}
-		return p.printNext(s.objects, s.isTarget)
+		return p.printNext(s)
 	}
 	c, err := p.connect()
 	if err != nil {
 		return err
 	}
-	objects, withJobs, err := p.waitingObjects(ctx, c)
+	s, withJobs, err := p.waitingObjects(ctx, c)
 	if err != nil {
 		return err
 	}
 	if watch {
-		return p.watchNext(ctx, c, objects, withJobs)
+		return p.watchNext(ctx, c, s.objects, withJobs)
 	}
-	return p.printNext(objects, func(*explain.Waiting) bool { return true })
+	return p.printNext(s)
 }
 
-// waitingObjects reads the pods and Jobs that may wait, and the Events about them. It
+// waitingObjects reads the pods and Jobs that may wait, as the targets, and the objects that
+// explain them: the pods of each selected Job and the Jobs, whatever their own labels. It
 // reports whether Jobs may be read.
-func (p *program) waitingObjects(ctx context.Context, c *cluster) (objects explain.Objects, withJobs bool, err error) {
-	options := metav1.ListOptions{LabelSelector: p.selector, FieldSelector: p.fieldSelector}
-	pods, podsErr := c.pods(ctx, c.namespace, options)
-	if podsErr != nil && !isForbidden(podsErr) {
-		return objects, false, podsErr
+func (p *program) waitingObjects(ctx context.Context, c *cluster) (s *selection, withJobs bool, err error) {
+	selector, err := labels.Parse(p.selector)
+	if err != nil {
+		return nil, false, usagef("--selector %q: %w", p.selector, err)
 	}
-	options.FieldSelector = "" // Jobs do not have the fields of pods
-	jobs, jobsErr := c.jobs(ctx, c.namespace, options)
+	pods, podsErr := c.pods(ctx, c.namespace, metav1.ListOptions{LabelSelector: p.selector, FieldSelector: p.fieldSelector})
+	if podsErr != nil && !isForbidden(podsErr) {
+		return nil, false, podsErr
+	}
+	jobs, jobsErr := c.jobs(ctx, c.namespace, metav1.ListOptions{})
 	if jobsErr != nil && !isForbidden(jobsErr) {
-		return objects, false, jobsErr
+		return nil, false, jobsErr
 	}
 	switch {
 	case podsErr != nil: // without their pods, all of the Jobs' pods would seem due
-		return objects, false, podsErr
+		return nil, false, podsErr
 	case jobsErr != nil:
 		p.warn("%v", jobsErr)
 	}
-	s := &selection{objects: explain.Objects{Pods: pods, Jobs: jobs}}
-	if err := p.addEvents(ctx, c, s, c.namespace); err != nil {
-		return objects, false, err
+	s = &selection{targets: labelled(selector, nil, jobs)}
+	for _, pod := range pods {
+		s.targets = append(s.targets, pod)
 	}
-	err = p.addNodes(ctx, c, &s.objects)
-	return s.objects, jobsErr == nil, err
+	if p.selector == "" && p.fieldSelector == "" {
+		s.objects.Pods = pods
+	} else if err := p.addPods(ctx, c, s, c.namespace); err != nil {
+		return nil, false, err
+	}
+	s.objects.Jobs = jobs
+	if err := p.addEvents(ctx, c, s, c.namespace); err != nil {
+		return nil, false, err
+	}
+	return s, jobsErr == nil, p.addNodes(ctx, c, &s.objects)
 }
 
-// printNext prints what waits among the objects and is wanted.
-func (p *program) printNext(objects explain.Objects, wanted func(*explain.Waiting) bool) error {
-	all := []explain.Waiting{}
-	for _, w := range explain.New(objects, p.options()).Next() {
-		if wanted(&w) {
-			all = append(all, w)
+// labelled returns the pods and Jobs with selected labels.
+func labelled(selector labels.Selector, pods []*corev1.Pod, jobs []*batchv1.Job) (all []metav1.Object) {
+	for _, pod := range pods {
+		if selector.Matches(labels.Set(pod.Labels)) {
+			all = append(all, pod)
 		}
+	}
+	for _, job := range jobs {
+		if selector.Matches(labels.Set(job.Labels)) {
+			all = append(all, job)
+		}
+	}
+	return all
+}
+
+// printNext prints what waits among the targets.
+func (p *program) printNext(s *selection) error {
+	all := s.next(p.options())
+	if all == nil {
+		all = []explain.Waiting{} // as an empty list in JSON
 	}
 	names := []string{}
 	named := make(map[string]bool)

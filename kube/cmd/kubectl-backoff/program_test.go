@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,8 +18,11 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
@@ -100,6 +105,9 @@ func newFake(t testing.TB) (*fake, string) {
 	}
 	for _, pod := range f.objects["pods"] {
 		meta := pod["metadata"].(map[string]any)
+		if owners, owned := meta["ownerReferences"].([]any); owned { // as the Job controller labels pods
+			meta["labels"] = map[string]any{batchv1.ControllerUidLabel: owners[0].(map[string]any)["uid"]}
+		}
 		if strings.HasPrefix(meta["name"].(string), "web-") {
 			meta["labels"] = map[string]any{"app": "web"}
 		}
@@ -140,6 +148,16 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(403, metav1.StatusReasonForbidden, resource+" is forbidden: User \"u\" cannot list resource")
 		return
 	}
+	selector, err := labels.Parse(r.URL.Query().Get("labelSelector"))
+	if err != nil {
+		refuse(400, metav1.StatusReasonBadRequest, err.Error())
+		return
+	}
+	fieldsOf, err := fields.ParseSelector(r.URL.Query().Get("fieldSelector"))
+	if err != nil {
+		refuse(400, metav1.StatusReasonBadRequest, err.Error())
+		return
+	}
 	var all []map[string]any
 	for _, x := range f.objects[resource] {
 		meta := x["metadata"].(map[string]any)
@@ -149,6 +167,16 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if len(rest) > 1 && meta["name"] == rest[1] {
 			json.NewEncoder(w).Encode(x)
 			return
+		}
+		has := labels.Set{}
+		own, _ := meta["labels"].(map[string]any)
+		for key, value := range own {
+			has[key] = value.(string)
+		}
+		spec, _ := x["spec"].(map[string]any)
+		node, _ := spec["nodeName"].(string)
+		if !selector.Matches(has) || resource == "pods" && !fieldsOf.Matches(fields.Set{"spec.nodeName": node}) {
+			continue
 		}
 		all = append(all, x)
 	}
@@ -238,6 +266,117 @@ func TestCalls(t *testing.T) {
 			}
 		})
 	}
+}
+
+// jobsAndPods are two Jobs with a pod each. Only the Job has a label app, or only the pod.
+const jobsAndPods = `kind: Job
+apiVersion: batch/v1
+metadata: {name: one, namespace: shop, uid: u1, labels: {app: one}, creationTimestamp: "2026-11-01T11:50:00Z"}
+spec: {completions: 1, parallelism: 1, template: {spec: {restartPolicy: Never, containers: [{name: main, image: x}]}}}
+status: {startTime: "2026-11-01T11:50:00Z", failed: 1}
+---
+kind: Pod
+apiVersion: v1
+metadata:
+  {name: one-bcdfg, namespace: shop, uid: p1, labels: {batch.kubernetes.io/controller-uid: u1}, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: one, uid: u1, controller: true}]}
+spec: {nodeName: node-a, restartPolicy: Never, containers: [{name: main, image: x}]}
+status:
+  phase: Failed
+  startTime: "2026-11-01T11:59:50Z"
+  containerStatuses:
+  - {name: main, restartCount: 0, state: {terminated: {exitCode: 1, reason: Error, startedAt: "2026-11-01T11:59:52Z", finishedAt: "2026-11-01T11:59:57Z"}}}
+---
+kind: Job
+apiVersion: batch/v1
+metadata: {name: two, namespace: shop, uid: u2, creationTimestamp: "2026-11-01T11:50:00Z"}
+spec: {completions: 1, parallelism: 1, activeDeadlineSeconds: 605, template: {spec: {restartPolicy: OnFailure, containers: [{name: main, image: x}]}}}
+status: {startTime: "2026-11-01T11:50:00Z", active: 1}
+---
+kind: Pod
+apiVersion: v1
+metadata:
+  {name: two-bcdfg, namespace: shop, uid: p2, labels: {app: two, batch.kubernetes.io/controller-uid: u2}, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: two, uid: u2, controller: true}]}
+spec: {nodeName: node-a, restartPolicy: OnFailure, containers: [{name: main, image: x}]}
+status:
+  phase: Running
+  startTime: "2026-11-01T11:50:00Z"
+  containerStatuses:
+  - name: main
+    restartCount: 3
+    state: {waiting: {reason: CrashLoopBackOff, message: back-off 40s restarting failed container=main pod=two-bcdfg_shop(p2)}}
+    lastState: {terminated: {exitCode: 1, reason: Error, startedAt: "2026-11-01T11:59:45Z", finishedAt: "2026-11-01T11:59:50Z"}}
+`
+
+// serve returns a server that has the objects of a YAML text.
+func serve(t testing.TB, objects string) *httptest.Server {
+	t.Helper()
+	f := &fake{objects: make(map[string][]map[string]any), forbidden: make(map[string]bool)}
+	for document := range strings.SplitSeq(objects, "\n---\n") {
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+			t.Fatal(err)
+		}
+		f.add(object)
+	}
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	return server
+}
+
+// A selector says what is printed, and not what explains it: the pods of a selected Job and
+// the Job of a selected pod count, whatever their labels. Files and a cluster agree.
+func TestNextSelects(t *testing.T) {
+	server := serve(t, jobsAndPods)
+	const one, two = "Job/one Delay, ", "Pod/two-bcdfg CrashLoopBackOff never, "
+	for selector, want := range map[string]string{"app=one": one, "app=two": two, "app": one + two, "app=three": "", "": one + two} {
+		_, cluster, stderr := invoke(t, server.URL, "next", "-l", selector, "-o", "json")
+		var list struct{ Items []explain.Waiting }
+		if err := json.Unmarshal([]byte(cluster), &list); err != nil {
+			t.Fatal(err, stderr)
+		}
+		got := ""
+		for _, w := range list.Items {
+			got += w.Kind + "/" + w.Name + " " + w.Reason + map[bool]string{true: " never"}[w.Never] + ", "
+		}
+		if got != want {
+			t.Errorf("-l %q: %q, want %q", selector, got, want)
+		}
+		if _, files, stderr := invokeWith(t, jobsAndPods, "", "next", "-f", "-", "-l", selector, "-o", "json", "--at", "2026-11-01T12:00:00Z"); files != cluster {
+			t.Errorf("-l %q: the cluster gives\n%s and the files\n%s%s", selector, cluster, files, stderr)
+		}
+	}
+	// Fields that only pods have do not hide the pods of Jobs either.
+	if _, stdout, stderr := invoke(t, server.URL, "next", "--field-selector", "spec.nodeName=node-b"); !strings.Contains(stdout, " Delay ") || strings.Contains(stdout, "two-bcdfg") {
+		t.Errorf("%s%s", stdout, stderr)
+	}
+}
+
+// The live table selects as the other does, although it watches all pods.
+func TestLiveTableSelects(t *testing.T) {
+	server := serve(t, jobsAndPods)
+	for selector, want := range map[string]string{"app=one": "shop/job/one Delay, ", "app=two": "shop/pod/two-bcdfg/main CrashLoopBackOff, starts never"} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		out := &firstWrite{then: cancel}
+		streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: io.Discard}
+		run(ctx, streams, func() time.Time { return noon }, []string{"next", "-w", "-l", selector, "--kubeconfig", kubeconfig(t, server.URL)})
+		if !strings.Contains(out.text, want) {
+			t.Errorf("-l %s: want %q in %q", selector, want, out.text)
+		}
+	}
+}
+
+// firstWrite keeps what is written first, and then calls a function.
+type firstWrite struct {
+	text string
+	then func()
+}
+
+func (w *firstWrite) Write(p []byte) (int, error) {
+	if w.text == "" {
+		w.text = string(p)
+		w.then()
+	}
+	return len(p), nil
 }
 
 // A missing right is one line, and the rest goes on.

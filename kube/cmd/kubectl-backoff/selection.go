@@ -27,11 +27,19 @@ type selection struct {
 	objects explain.Objects
 }
 
-// isTarget reports whether something that waits is a target, or a part of one.
-func (s *selection) isTarget(w *explain.Waiting) bool {
-	return slices.ContainsFunc(s.targets, func(o metav1.Object) bool {
-		return o.GetNamespace() == w.Namespace && o.GetName() == w.Name && kindOf(o) == w.Kind
-	})
+// next returns what waits among the targets.
+func (s *selection) next(o explain.Options) []explain.Waiting {
+	var pods []*corev1.Pod
+	var jobs []*batchv1.Job
+	for _, t := range s.targets {
+		switch t := t.(type) {
+		case *corev1.Pod:
+			pods = append(pods, t)
+		case *batchv1.Job:
+			jobs = append(jobs, t)
+		}
+	}
+	return explain.New(s.objects, o).NextOf(pods, jobs)
 }
 
 // fromCluster reads the objects that the arguments name, and those that explain them.

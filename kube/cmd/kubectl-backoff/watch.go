@@ -14,6 +14,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -32,6 +33,10 @@ const reread = 30 * time.Second
 // watchNext shows the waiting containers and Jobs until the program is interrupted. It
 // begins with the Events and nodes that have just been read.
 func (p *program) watchNext(ctx context.Context, c *cluster, objects explain.Objects, withJobs bool) error {
+	selector, err := labels.Parse(p.selector)
+	if err != nil {
+		return usagef("--selector %q: %w", p.selector, err)
+	}
 	config := rest.CopyConfig(c.config)
 	config.Timeout = 0 // a watch is one long request
 	client, err := kubernetes.NewForConfig(config)
@@ -39,8 +44,7 @@ func (p *program) watchNext(ctx context.Context, c *cluster, objects explain.Obj
 		return err
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(c.namespace),
-		informers.WithTransform(withoutFields),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = p.selector }))
+		informers.WithTransform(withoutFields)) // all, as the pods of a selected Job need not have its labels
 	defer factory.Shutdown()
 	var trouble troubles
 	var pods, jobs cache.Store
@@ -73,7 +77,8 @@ func (p *program) watchNext(ctx context.Context, c *cluster, objects explain.Obj
 				trouble.set(err)
 			}
 		}
-		if err := view.show(explain.New(objects, p.options()).Next(), trouble.take()); err != nil {
+		s := selection{targets: labelled(selector, objects.Pods, objects.Jobs), objects: objects}
+		if err := view.show(s.next(p.options()), trouble.take()); err != nil {
 			return &exitError{exitFailed, fmt.Errorf("writing the output: %w", err)}
 		}
 		select {

@@ -181,11 +181,16 @@ func (v *podView) explainRunning(c *Container, h *convert.History, events []*cor
 	case v.livenessFails(c, h, events):
 	case c.Ready:
 	case started != nil && !*started:
-		c.short, c.Trouble = sentence(": ", "is not ready, because its startup probe has not succeeded yet", probeFailure(events, "startup")), true
+		c.short, c.Trouble = sentence(": ", "is not ready, because its startup probe has not succeeded yet", probeFailure(events, "startup", c.Since)), true
 		c.Why = "it runs and " + c.short
 		c.Advice = startupAdvice(h)
+	case v.Now.Before(firstReadiness(c, h)):
+		first := firstReadiness(c, h)
+		c.short, c.Trouble = fmt.Sprintf("is not ready yet, because its readiness probe begins %s after its start (initialDelaySeconds), at %s", short(first.Sub(c.Since)), until(first, v.Now)), true
+		c.Why = "it runs and " + c.short
+		c.Advice = "wait, or lower readinessProbe.initialDelaySeconds if it is ready sooner"
 	case h.Container.ReadinessProbe != nil:
-		c.short, c.Trouble = sentence(": ", "is not ready, because its readiness probe does not succeed", probeFailure(events, "readiness")), true
+		c.short, c.Trouble = sentence(": ", "is not ready, because its readiness probe does not succeed", probeFailure(events, "readiness", c.Since)), true
 		c.Why = "it runs and " + c.short + "; no Service sends it requests, and a readiness probe restarts nothing"
 		c.Advice = "see why it is not ready: " + v.logs(c)
 	default:
@@ -209,9 +214,9 @@ func (v *podView) livenessFails(c *Container, h *convert.History, events []*core
 		}
 		switch {
 		case e.Reason == "Killing" && strings.Contains(text, "liveness probe"):
-			c.short = sentence(": ", "is being ended by the kubelet, because its liveness probe failed", probeFailure(events, "liveness"))
+			c.short = sentence(": ", "is being ended by the kubelet, because its liveness probe failed", probeFailure(events, "liveness", c.Since))
 		case e.Reason == "Unhealthy" && strings.HasPrefix(text, "liveness probe") && v.Now.Sub(at) <= recent:
-			c.short = fmt.Sprintf("runs, but its liveness probe fails, and %s in a row end it: %s", counted(cmp.Or(probe.FailureThreshold, 3), "failure"), probeFailure(events, "liveness"))
+			c.short = fmt.Sprintf("runs, but its liveness probe fails, and %s in a row end it: %s", counted(cmp.Or(probe.FailureThreshold, 3), "failure"), probeText(e))
 		default:
 			continue
 		}
@@ -222,7 +227,17 @@ func (v *podView) livenessFails(c *Container, h *convert.History, events []*core
 	return false
 }
 
-// startupAdvice says when a startup probe gives up.
+// firstReadiness returns the earliest time of the first readiness probe of a container that
+// runs, or zero if unknown.
+func firstReadiness(c *Container, h *convert.History) time.Time {
+	probe := h.Container.ReadinessProbe
+	if probe == nil || c.Since.IsZero() {
+		return time.Time{}
+	}
+	return c.Since.Add(time.Duration(probe.InitialDelaySeconds) * time.Second)
+}
+
+// startupAdvice says when a startup probe gives up, and what the kubelet does then.
 func startupAdvice(h *convert.History) string {
 	probe := h.Container.StartupProbe
 	if probe == nil {
@@ -230,7 +245,15 @@ func startupAdvice(h *convert.History) string {
 	}
 	period, failures := cmp.Or(probe.PeriodSeconds, 10), cmp.Or(probe.FailureThreshold, 3)
 	most := time.Duration(probe.InitialDelaySeconds)*time.Second + time.Duration(period)*time.Duration(failures)*time.Second
-	return fmt.Sprintf("wait: it has about %s from its start before the kubelet restarts it", short(most))
+	then := "restarts it"
+	switch action, _ := h.Policy.DecideExit(backoff.Exit{Code: 137}, 1); action {
+	case backoff.ActionRestart:
+	case backoff.ActionRestartAll:
+		then = "ends it, and a rule restarts all containers of the pod"
+	default:
+		then = "ends it for good"
+	}
+	return fmt.Sprintf("wait: it has about %s from its start before the kubelet %s", short(most), then)
 }
 
 // How a container that runs counts as unstable: it was restarted within the time that the

@@ -151,7 +151,7 @@ func (x *Explainer) probeKill(events []*corev1.Event, last *Exit) string {
 		if strings.Contains(text, "startup") {
 			kind = "startup"
 		}
-		if failed := probeFailure(events, kind); failed != "" {
+		if failed := probeFailure(events, kind, time.Time{}); failed != "" {
 			return failed
 		}
 		return line(e.Message)
@@ -181,9 +181,13 @@ const killsHeldBack = 10 * time.Minute
 // eventsLast is how long an API server keeps Events unless told otherwise.
 const eventsLast = time.Hour
 
-// probeFailure returns the latest message of a failed probe of a kind, or "".
-func probeFailure(events []*corev1.Event, kind string) string {
+// probeFailure returns the latest message of a failed probe of a kind, or "" if none has
+// failed since the start of a run.
+func probeFailure(events []*corev1.Event, kind string, start time.Time) string {
 	for _, e := range events {
+		if eventTime(e).Before(start) {
+			continue
+		}
 		if e.Reason == "Unhealthy" && strings.HasPrefix(strings.ToLower(e.Message), kind+" probe") {
 			return probeText(e)
 		}

@@ -26,7 +26,19 @@ func TestEventsTellCauses(t *testing.T) {
 	runs := podIn(always, 0, running, nil) // for a minute
 	runs.Spec.Containers[0].LivenessProbe = &corev1.Probe{PeriodSeconds: 3, FailureThreshold: 2}
 	runs.Status.ContainerStatuses[0].Ready = true
+	unready := podIn(always, 0, running, nil)
+	unready.Spec.Containers[0].ReadinessProbe = &corev1.Probe{}
+	const refused = "Readiness probe failed: connection refused"
+	starting := podIn(always, 0, running, nil)
+	no := false
+	starting.Status.ContainerStatuses[0].Started, starting.Spec.Containers[0].StartupProbe = &no, &corev1.Probe{}
 	killed := podIn(always, 2, waiting("CrashLoopBackOff", backOffMessage), ended(137, -5))
+	hooked := podIn(always, 0, waiting("ContainerCreating", ""), nil)
+	hooked.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{}}
+	recreated := hooked.DeepCopy()
+	recreated.Status.ContainerStatuses[0].RestartCount, recreated.Status.ContainerStatuses[0].LastTerminationState.Terminated = 1, ended(1, -60)
+	unseen := recreated.DeepCopy()
+	unseen.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137, Reason: lost}
 	const cannotOpen = "Liveness probe failed: cat: can't open 'ok'"
 	for _, tt := range []struct {
 		name    string
@@ -64,8 +76,20 @@ func TestEventsTellCauses(t *testing.T) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue, LastTransitionTime: at(-10)}}
 			return p
 		}(), []*corev1.Event{event("Pulling", `Pulling image "i"`, 1, -5), event("FailedMount", "failed to sync configmap cache: timed out", 1, -120)}, "its image", "cannot be prepared"},
+		{"a readiness probe fails", unready, []*corev1.Event{event("Unhealthy", refused, 1, -5)}, "because its readiness probe does not succeed: " + refused, ""},
+		{"a readiness probe failed in the run before", unready, []*corev1.Event{event("Unhealthy", refused, 1, -65)}, "because its readiness probe does not succeed\n", "not succeed: "},
+		{"a startup probe fails", starting, []*corev1.Event{event("Unhealthy", "Startup probe failed: no", 1, -5)}, "has not succeeded yet: Startup probe failed: no", ""},
+		{"a startup probe failed in the run before", starting, []*corev1.Event{event("Unhealthy", "Startup probe failed: no", 1, -65)}, "has not succeeded yet\n", "yet: "},
+		{"a kill in this run, a failure in the run before", runs, []*corev1.Event{event("Killing", "Container c failed liveness probe, will be restarted", 1, -40), event("Unhealthy", cannotOpen, 2, -65)},
+			"is being ended by the kubelet, because its liveness probe failed\n", "failed: Liveness"},
 		{"a probe that prints nothing", podIn(always, 1, running, ended(137, -65)), []*corev1.Event{event("Unhealthy", "Liveness probe failed: ", 1, -66)},
 			"its probe failed: Liveness probe failed; unless", ""},
+		{"a postStart hook runs", hooked, []*corev1.Event{event("Started", "Started container c", 1, -400), event("Created", "Created container c", 1, -401)},
+			"container c runs its postStart hook, for 6m40s; the kubelet reports it once the hook has ended\n  to do         see what lifecycle.postStart does; kubectl logs does not show this run before", "volumes"},
+		{"a postStart hook of the run before", recreated, []*corev1.Event{event("Started", "Started container c", 1, -100)}, "is being prepared", "postStart"},
+		{"a postStart hook of a run that was lost", unseen, []*corev1.Event{event("Started", "Started container c", 1, -100)}, "is being prepared", "postStart"},
+		{"a start without a hook", podIn(always, 0, waiting("ContainerCreating", ""), nil), []*corev1.Event{event("Started", "Started container c", 1, -100)}, "is being prepared", "postStart"},
+		{"a pull by a clock that is ahead", podIn(always, 0, waiting("ContainerCreating", ""), nil), []*corev1.Event{event("Pulling", `Pulling image "i"`, 1, 3)}, "image is being pulled, for 0s", "-3s"},
 		{"what says nothing about the pod", podIn(always, 0, waiting("InvalidImageName", "bad"), nil), []*corev1.Event{
 			event("MissingClusterDNS", "no DNS", 5, -1), event("Failed", "Error: InvalidImageName", 5, -1),
 		}, "container c cannot start (InvalidImageName): bad", "events"},

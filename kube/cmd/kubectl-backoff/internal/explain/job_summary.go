@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
@@ -55,6 +56,9 @@ func (j *jobView) summarize(x *Job) {
 		}
 	case j.spec.Suspend:
 		x.Summary, x.Trouble = "it is suspended; set spec.suspend to false to resume it", true
+		if resumed := resumedWhen(j.object); resumed != "" {
+			x.Summary = "it is suspended until " + resumed
+		}
 	case j.raw:
 		x.Summary, x.Advice = asInAManifest, judgeManifests
 	case j.deadlineOver():
@@ -62,6 +66,9 @@ func (j *jobView) summarize(x *Job) {
 		if !j.Undated && j.Now.Sub(j.deadline) > overdueAfter {
 			x.Advice = "see whether the Job controller runs: it should have failed the Job by now"
 		}
+	case j.paused():
+		x.Summary, x.Trouble = fmt.Sprintf("it starts no pods, because spec.parallelism is 0: %d active, %d succeeded, %d failed", s.Active, s.Succeeded, s.Failed), true
+		x.Advice = "set spec.parallelism to 1 or more"
 	case j.hidden:
 		whose := "its pods"
 		if len(j.objects) > 0 {
@@ -108,6 +115,23 @@ func (j *jobView) summarize(x *Job) {
 	default:
 		x.Summary = fmt.Sprintf("nothing is wrong: %d active, %d succeeded, %d failed", s.Active, s.Succeeded, s.Failed)
 	}
+}
+
+// resumedWhen says when a suspended Job is resumed, or returns "" if that is up to its user.
+// A queue or an owner would suspend it again.
+func resumedWhen(job *batchv1.Job) string {
+	if queue := job.Labels["kueue.x-k8s.io/queue-name"]; queue != "" {
+		return "the queue " + line(queue) + " admits it"
+	}
+	if c := metav1.GetControllerOf(job); c != nil && c.Kind != "CronJob" {
+		return line(c.Kind) + " " + line(c.Name) + " resumes it"
+	}
+	return ""
+}
+
+// paused reports whether the Job starts no pods until its parallelism is raised.
+func (j *jobView) paused() bool {
+	return j.spec.Parallelism != nil && *j.spec.Parallelism == 0 && !j.foreign && !j.createsNoMore()
 }
 
 // text describes a failed pod in a summary.

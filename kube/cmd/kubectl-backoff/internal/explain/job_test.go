@@ -161,6 +161,24 @@ func TestJobs(t *testing.T) {
 			return p
 		}()}, []string{"it waits for 1 terminating pod to end"}},
 		{"being deleted", jobOf(func(j *batchv1.Job) { d := at(-10); j.DeletionTimestamp = &d }), nil, []string{"it is being deleted, since 11:59:50 (10s ago)"}},
+		{"suspended", jobOf(func(j *batchv1.Job) { j.Spec.Suspend = new(true) }), nil, []string{"it is suspended; set spec.suspend to false to resume it\n"}},
+		{"suspended by Kueue", jobOf(func(j *batchv1.Job) {
+			j.Spec.Suspend, j.Labels = new(true), map[string]string{"kueue.x-k8s.io/queue-name": "team-a"}
+		}), nil, []string{"it is suspended until the queue team-a admits it\n", "it starts when the queue team-a admits it\n"}},
+		{"suspended by its owner", jobOf(func(j *batchv1.Job) {
+			j.Spec.Suspend, j.OwnerReferences = new(true), []metav1.OwnerReference{{Kind: "JobSet", Name: "train", Controller: new(true)}}
+		}), nil, []string{"it is suspended until JobSet train resumes it\n", "it starts when JobSet train resumes it\n"}},
+		{"suspended by its CronJob's template", jobOf(func(j *batchv1.Job) {
+			j.Spec.Suspend, j.OwnerReferences = new(true), []metav1.OwnerReference{{Kind: "CronJob", Name: "train", Controller: new(true)}}
+		}), nil, []string{"set spec.suspend to false to resume it", "it starts when spec.suspend is false"}},
+		{"paused", jobOf(func(j *batchv1.Job) { j.Spec.Parallelism, j.Status.Failed = new(int32(0)), 2 }), nil,
+			[]string{"it starts no pods, because spec.parallelism is 0: 0 active, 0 succeeded, 2 failed\n  to do         set spec.parallelism to 1 or more\n", "Paused   2 failures   it starts when spec.parallelism is above 0"}},
+		{"paused by another controller", jobOf(func(j *batchv1.Job) {
+			j.Spec.Parallelism, j.Spec.ManagedBy = new(int32(0)), new("example.com/controller")
+		}), nil, []string{"example.com/controller runs it, whose delays are not known", "nothing waits"}},
+		{"paused and past its deadline", jobOf(func(j *batchv1.Job) {
+			j.Spec.Parallelism, j.Spec.ActiveDeadlineSeconds = new(int32(0)), new(int64(5))
+		}), nil, []string{"its deadline was at 11:50:05", "DeadlineExceeded"}},
 		{"an ignored failure", jobOf(func(j *batchv1.Job) {
 			j.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{Action: batchv1.PodFailurePolicyActionIgnore,
 				OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{143}}}}}

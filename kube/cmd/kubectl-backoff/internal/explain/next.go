@@ -27,14 +27,17 @@ type Waiting struct {
 	Why       string    `json:"why"`
 }
 
-// Next returns everything that waits among the pods and Jobs, the soonest first, and then
+// Next is NextOf for all pods and Jobs that x knows.
+func (x *Explainer) Next() []Waiting { return x.NextOf(x.Pods, x.Jobs) }
+
+// NextOf returns everything that waits among the pods and Jobs, the soonest first, and then
 // everything whose start is unknown.
-func (x *Explainer) Next() []Waiting {
+func (x *Explainer) NextOf(pods []*corev1.Pod, jobs []*batchv1.Job) []Waiting {
 	var all []Waiting
-	for _, p := range x.Pods {
+	for _, p := range pods {
 		all = append(all, x.waitingOfPod(p)...)
 	}
-	for _, job := range x.Jobs {
+	for _, job := range jobs {
 		all = append(all, x.waitingOfJob(job)...)
 	}
 	slices.SortFunc(all, func(a, b Waiting) int {
@@ -79,6 +82,9 @@ func (x *Explainer) waitingOfPod(p *corev1.Pod) (all []Waiting) {
 	case v.silent != "":
 		w.Reason, w.Why = "NodeSilent", v.silent
 		return []Waiting{w}
+	case v.unacknowledged() != "":
+		w.Reason, w.Why = "Unacknowledged", v.unacknowledged()
+		return []Waiting{w}
 	}
 	for i := range v.histories {
 		h := &v.histories[i]
@@ -116,7 +122,7 @@ func (x *Explainer) waitingOfJob(job *batchv1.Job) (all []Waiting) {
 	j := x.newJobView(job)
 	w.Failures = j.failed()
 	if job.Spec.Suspend != nil && *job.Spec.Suspend {
-		w.Reason, w.Why = "Suspended", "it starts when spec.suspend is false"
+		w.Reason, w.Why = "Suspended", "it starts when "+cmp.Or(resumedWhen(job), "spec.suspend is false")
 		return []Waiting{w}
 	}
 	never := func() []Waiting {
@@ -126,6 +132,10 @@ func (x *Explainer) waitingOfJob(job *batchv1.Job) (all []Waiting) {
 	}
 	if j.deadlineOver() {
 		return never()
+	}
+	if j.paused() {
+		w.Reason, w.Why = "Paused", "it starts when spec.parallelism is above 0"
+		return []Waiting{w}
 	}
 	if blockers := j.blockers(); len(blockers) > 0 {
 		w.Reason, w.Why = "PodReplacement", j.blockedText(blockers)

@@ -15,7 +15,7 @@ func NodeOf(p *corev1.Pod, now time.Time) string {
 	switch {
 	case p.Spec.NodeName == "" || podEnded(p):
 		return ""
-	case overdue(p, now), p.Status.Phase == corev1.PodUnknown, p.Status.Reason == "NodeLost", markedNotReady(p):
+	case overdue(p, now), unacknowledged(p, now), p.Status.Phase == corev1.PodUnknown, p.Status.Reason == "NodeLost", markedNotReady(p):
 		return p.Spec.NodeName
 	}
 	return ""
@@ -38,6 +38,39 @@ func overdue(p *corev1.Pod, now time.Time) bool {
 
 // overdue is the function overdue for objects that are as old as Now says.
 func (x *Explainer) overdue(p *corev1.Pod) bool { return !x.Undated && overdue(p, x.Now) }
+
+// acknowledged reports whether the kubelet of a pod's node has reported the pod.
+func acknowledged(p *corev1.Pod) bool {
+	return p.Status.StartTime != nil || len(p.Status.ContainerStatuses) > 0 || len(p.Status.InitContainerStatuses) > 0
+}
+
+// boundAt returns when a pod was bound to its node, or zero if unknown. Without a scheduler
+// its creator has bound it.
+func boundAt(p *corev1.Pod) time.Time {
+	switch c := condition(p, corev1.PodScheduled); {
+	case c == nil:
+		return p.CreationTimestamp.Time
+	case c.Status == corev1.ConditionTrue:
+		return c.LastTransitionTime.Time
+	}
+	return time.Time{}
+}
+
+// unacknowledged reports whether the kubelet of a pod's node, which reports a new pod within
+// seconds, should have done so by now.
+func unacknowledged(p *corev1.Pod, now time.Time) bool {
+	bound := boundAt(p)
+	return p.Spec.NodeName != "" && !acknowledged(p) && !bound.IsZero() && now.Sub(bound) > overdueAfter
+}
+
+// unacknowledged says that the kubelet of the pod's node should have reported the pod by
+// now, or returns "".
+func (v *podView) unacknowledged() string {
+	if v.Undated || !unacknowledged(v.p, v.Now) {
+		return ""
+	}
+	return fmt.Sprintf("node %s has not acknowledged it, %s after it was bound to the node", line(v.p.Spec.NodeName), short(v.Now.Sub(boundAt(v.p))))
+}
 
 // markedNotReady reports whether somebody other than the kubelet has made the pod's Ready
 // condition false. The controller of nodes does so when a node no longer reports. It
@@ -106,7 +139,7 @@ func (x *Explainer) nodeSilence(n *corev1.Node) string {
 		if x.Undated {
 			return fmt.Sprintf("node %s did not report, since before %s", line(n.Name), clock(since, x.Now))
 		}
-		return fmt.Sprintf("node %s has not reported for more than %s, since before %s", line(n.Name), short(x.Now.Sub(since)), clock(since, x.Now))
+		return fmt.Sprintf("node %s has not reported for more than %s, since before %s", line(n.Name), short(max(x.Now.Sub(since), 0)), clock(since, x.Now))
 	}
 	return ""
 }

@@ -91,13 +91,22 @@ func (v *podView) explainPreparing(c *Container, i int) {
 		c.short = strings.TrimPrefix(c.Why, "it ")
 		return
 	}
+	if since := v.hookSince(c); !since.IsZero() {
+		c.short = "runs its postStart hook, for " + short(max(v.Now.Sub(since), 0)) + "; the kubelet reports it once the hook has ended"
+		c.Why = "it " + c.short
+		if !v.Undated && v.Now.Sub(since) > patience {
+			c.Trouble = true
+			c.Advice = "see what lifecycle.postStart does; kubectl logs does not show this run before the hook has ended"
+		}
+		return
+	}
 	what := "its sandbox, image and volumes"
 	sandbox := condition(v.p, corev1.PodReadyToStartContainers)
 	if sandbox != nil && sandbox.Status == corev1.ConditionTrue {
 		what = "its image, or it is about to start"
 	}
 	if e := latestEvent(ofContainer(v.podEvents, c.Name), "Pulling", "Pulled", "Created", "Started"); e != nil && e.Reason == "Pulling" {
-		what = "its image is being pulled, for " + short(v.Now.Sub(eventTime(e)))
+		what = "its image is being pulled, for " + short(max(v.Now.Sub(eventTime(e)), 0))
 	}
 	c.short = "is being prepared (" + strings.TrimPrefix(what, "its ") + ")"
 	c.Why = "it is being prepared: " + what
@@ -122,6 +131,20 @@ func (v *podView) explainPreparing(c *Container, i int) {
 		c.Advice = v.preparationAdvice()
 	}
 	c.Start = &Start{Why: "it starts once this is done"}
+}
+
+// hookSince returns when a container was started whose postStart hook has not ended yet, or
+// zero. The kubelet reports nothing else of the pod meanwhile, so only an Event tells.
+func (v *podView) hookSince(c *Container) time.Time {
+	spec := containerNamed(v.p, c.Name)
+	e := latestEvent(ofContainer(v.podEvents, c.Name), "Pulling", "Pulled", "Created", "Started")
+	if spec == nil || spec.Lifecycle == nil || spec.Lifecycle.PostStart == nil || e == nil || e.Reason != "Started" {
+		return time.Time{}
+	}
+	if last := c.last(); last != nil && (last.Finished.IsZero() || !eventTime(e).After(last.Finished)) {
+		return time.Time{} // it is about the run before
+	}
+	return eventTime(e)
 }
 
 // preparingSince returns since when the pod is being prepared; zero if unknown.

@@ -269,6 +269,12 @@ func (v *podView) summarize(x *Pod) {
 		x.Advice = v.schedulingAdvice()
 	case v.silent != "":
 		x.Summary, x.Trouble = v.silent+conditionText(p.Status.Reason, p.Status.Message)+"; what follows is what it reported last", true
+		if !acknowledged(p) {
+			x.Summary = v.silent + "; it has not acknowledged the pod"
+		}
+		x.Advice = v.nodeAdvice(p)
+	case v.unacknowledged() != "":
+		x.Summary, x.Trouble = v.unacknowledged(), true
 		x.Advice = v.nodeAdvice(p)
 	case p.Status.Reason != "" && p.Status.Phase != corev1.PodRunning:
 		x.Summary, x.Trouble = "it does not run"+conditionText(p.Status.Reason, p.Status.Message), true
@@ -388,7 +394,11 @@ func (v *podView) summarizeOver(x *Pod) {
 		return
 	}
 	if d := p.DeletionTimestamp; d != nil {
-		x.Summary = "it is being deleted, since " + ago(d.Time, v.Now) + v.keptBy() + "; " + x.Summary
+		since := d.Time // the end of its grace period
+		if grace := p.DeletionGracePeriodSeconds; grace != nil {
+			since = since.Add(-time.Duration(min(max(*grace, 0), 1<<33)) * time.Second)
+		}
+		x.Summary = "it is being deleted, since " + ago(since, v.Now) + v.keptBy() + "; " + x.Summary
 		if others := v.foreignFinalizers(); len(others) > 0 {
 			x.Trouble = x.Trouble || v.overdue(p)
 			x.Advice = "see why whoever set the finalizer " + line(strings.Join(others, ", ")) + " does not remove it; the pod has ended and goes as soon as it is removed"

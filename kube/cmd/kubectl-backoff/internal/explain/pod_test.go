@@ -60,6 +60,10 @@ func TestPods(t *testing.T) {
 			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "low on memory"
 		}), true, "it has failed (Evicted): low on memory"},
 		{"being deleted", with(podIn(always, 0, running, nil), func(p *corev1.Pod) { d := at(20); p.DeletionTimestamp = &d }), false, "with grace until 12:00:20, in 20s"},
+		{"ended and deleted before its grace was over", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
+			d, grace := at(25), int64(30)
+			p.Status.Phase, p.DeletionTimestamp, p.DeletionGracePeriodSeconds, p.Finalizers = corev1.PodSucceeded, &d, &grace, []string{"example.com/keep"}
+		}), false, "it is being deleted, since 11:59:55 (5s ago); finalizers keep it: example.com/keep"},
 		{"kept by finalizers", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
 			d := at(-3600)
 			p.DeletionTimestamp, p.Finalizers = &d, []string{"example.com/keep"}
@@ -77,6 +81,23 @@ func TestPods(t *testing.T) {
 		{"escape sequences", podIn(always, 0, waiting("Odd\x1b[31m", "a\x1b[2J\r\nb"), nil), true, "a\uFFFD[2J b"},
 		{"startup probe", with(podIn(always, 0, running, nil), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Started = &no }), true, "startup probe"},
 		{"readiness probe", with(podIn(always, 0, running, nil), func(p *corev1.Pod) { p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{} }), true, "readiness probe does not succeed"},
+		{"a readiness probe that has not begun", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
+			p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{InitialDelaySeconds: 90}
+		}), true, "is not ready yet, because its readiness probe begins 1m30s after its start (initialDelaySeconds), at 12:00:30, in 30s\n  to do         wait"},
+		{"a readiness probe that has begun", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
+			p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{InitialDelaySeconds: 60}
+		}), true, "readiness probe does not succeed"},
+		{"a startup probe", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
+			p.Status.ContainerStatuses[0].Started, p.Spec.Containers[0].StartupProbe = &no, &corev1.Probe{}
+		}), true, "wait: it has about 30s from its start before the kubelet restarts it\n"},
+		{"a startup probe whose failure ends the pod", with(podIn(corev1.RestartPolicyNever, 0, running, nil), func(p *corev1.Pod) {
+			p.Status.ContainerStatuses[0].Started, p.Spec.Containers[0].StartupProbe = &no, &corev1.Probe{}
+		}), true, "wait: it has about 30s from its start before the kubelet ends it for good\n"},
+		{"a startup probe whose failure restarts all", with(podIn(corev1.RestartPolicyNever, 0, running, nil), func(p *corev1.Pod) {
+			p.Status.ContainerStatuses[0].Started, p.Spec.Containers[0].StartupProbe = &no, &corev1.Probe{}
+			restartsAllOn42(p)
+			p.Spec.Containers[0].RestartPolicyRules[0].ExitCodes.Values = []int32{137}
+		}), true, "before the kubelet ends it, and a rule restarts all containers of the pod\n"},
 		{"no probe", podIn(always, 0, running, nil), false, "nothing is wrong"},
 		{"the log of this run", with(podIn(always, 1, running, ended(1, -86400)), func(p *corev1.Pod) {
 			p.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: at(-80000)}
@@ -210,6 +231,60 @@ func TestLatenessNeedsTime(t *testing.T) {
 			if strings.Contains(text.String(), blame) != (blame == tt.blames) {
 				t.Errorf("%s: blames %q, want %q:\n%s", tt.name, blame, tt.blames, text.String())
 			}
+		}
+	}
+}
+
+// A kubelet acknowledges a pod within seconds. One that has not is reported, with what is
+// known about its node.
+func TestUnacknowledgedPods(t *testing.T) {
+	pending := func(created int, conditions ...corev1.PodCondition) *corev1.Pod {
+		p := podIn(corev1.RestartPolicyAlways, 0, running, nil)
+		p.CreationTimestamp, p.Status = at(created), corev1.PodStatus{Phase: corev1.PodPending, Conditions: conditions}
+		return p
+	}
+	bound := func(seconds int) *corev1.Pod {
+		return pending(-7200, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: at(seconds)})
+	}
+	node := func(ready corev1.ConditionStatus) *corev1.Node {
+		n := &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastTransitionTime: at(-3600)}}}}
+		n.Name = "n"
+		return n
+	}
+	const silent = "node n has not reported for more than 1h, since before 11:00:00"
+	for _, tt := range []struct {
+		name    string
+		pod     *corev1.Pod
+		node    *corev1.Node
+		undated bool
+		asks    string // the node to read
+		says    string
+		next    string
+	}{
+		{"bound 30s ago", bound(-30), nil, false, "", "it is starting; c no kubelet has reported it yet", "nothing waits"},
+		{"bound 31s ago", bound(-31), nil, false, "n", "node n has not acknowledged it, 31s after it was bound to the node\n  to do         see whether node n reports", "Unacknowledged   0          node n has not acknowledged it"},
+		{"bound by its creator", pending(-60), nil, false, "n", "node n has not acknowledged it, 1m after", "Unacknowledged"},
+		{"bound by its creator just now", pending(0), nil, false, "", "it is starting", "nothing waits"},
+		{"on a node that reports", bound(-1800), node(corev1.ConditionTrue), false, "n", "node n has not acknowledged it, 30m after it was bound to the node\n  to do         node n itself reports: see its kubelet's log", "Unacknowledged"},
+		{"on a dead node", bound(-1800), node(corev1.ConditionUnknown), false, "n", silent + "; it has not acknowledged the pod\n  to do         bring node n back", "NodeSilent   0          " + silent},
+		{"in files", bound(-1800), nil, true, "n", "it is starting", "nothing waits"},
+	} {
+		o := noon
+		o.Undated = tt.undated
+		if got := NodeOf(tt.pod, o.Now); got != tt.asks {
+			t.Errorf("%s: reads node %q, want %q", tt.name, got, tt.asks)
+		}
+		objects := Objects{Pods: []*corev1.Pod{tt.pod}}
+		if tt.node != nil {
+			objects.Nodes = []*corev1.Node{tt.node}
+		}
+		var text strings.Builder
+		x := New(objects, o)
+		pod, w := x.Pod(tt.pod), Printer{W: &text, Options: o}
+		w.Pod(&pod)
+		w.Next(x.Next())
+		if trouble := tt.next != "nothing waits"; pod.Trouble != trouble || !strings.Contains(text.String(), tt.says) || !strings.Contains(text.String(), tt.next) {
+			t.Errorf("%s: trouble %v, and want %q and %q in\n%s", tt.name, pod.Trouble, tt.says, tt.next, text.String())
 		}
 	}
 }

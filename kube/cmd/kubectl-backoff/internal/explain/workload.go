@@ -89,6 +89,15 @@ func (x *Explainer) Workload(o Owner, pods []Pod, jobs []Job) Workload {
 	if missing := int(o.Wanted) - len(pods); x.Partial != "" && len(pods) > 0 && missing > 0 {
 		w.Summary += fmt.Sprintf("; %s %s", counted(missing, "pod"), x.Partial)
 	}
+	if e := x.refused(&o, pods); e != nil {
+		w.Trouble, w.remedy = true, createAdvice(e.Message, o.Namespace)
+		if len(pods) > 0 {
+			w.Summary += fmt.Sprintf("; %s missing, and", counted(lacking(&o, pods), "pod"))
+		} else {
+			w.Summary += ";"
+		}
+		w.Summary += fmt.Sprintf(" creating one failed at %s: %s", ago(eventTime(e), x.Now), line(e.Message))
+	}
 	for _, c := range o.Conditions {
 		w.Summary += "; " + line(c.Type) + " is " + line(c.Status) + conditionText(c.Reason, strings.TrimRight(c.Message, ". "))
 		if remedy := createAdvice(c.Message, o.Namespace); c.Type == "ReplicaFailure" && remedy != "" {
@@ -117,6 +126,31 @@ func (x *Explainer) Workload(o Owner, pods []Pod, jobs []Job) Workload {
 		}
 	}
 	return w
+}
+
+// lacking returns how many of the pods that a workload wants do not exist. Pods that have
+// ended do not count, and those that terminate do, since nothing refuses their successors.
+func lacking(o *Owner, pods []Pod) int {
+	n := int(o.Wanted)
+	for i := range pods {
+		if phase := pods[i].Phase; phase != string(corev1.PodSucceeded) && phase != string(corev1.PodFailed) {
+			n--
+		}
+	}
+	return n
+}
+
+// refused returns the Event that says why a workload lacks pods, or nil. Without one, or with
+// a condition that says the same, a StatefulSet may just be starting its pods in order.
+func (x *Explainer) refused(o *Owner, pods []Pod) *corev1.Event {
+	if x.Partial != "" || lacking(o, pods) <= 0 || slices.ContainsFunc(o.Conditions, func(c Condition) bool { return c.Type == "ReplicaFailure" }) {
+		return nil
+	}
+	e := latestEvent(o.Events, "FailedCreate")
+	if e == nil || x.Now.Sub(eventTime(e)) > eventsLast {
+		return nil
+	}
+	return e
 }
 
 // EventsOf returns the events of an object.
