@@ -72,7 +72,7 @@ func explained(x *explain.Explainer, object metav1.Object) any {
 	}
 	owner, _ := ownerOf(object)
 	owner.Manifest = object.GetUID() == ""
-	owner.Events = x.EventsOf(owner.Kind, owner.Namespace, owner.Name)
+	owner.Events = x.EventsOf(owner.Kind, object)
 	owner.Findings = explain.FindingsOf(object)
 	var pods []explain.Pod
 	for _, pod := range x.Pods {

@@ -351,6 +351,40 @@ func TestNextSelects(t *testing.T) {
 	}
 }
 
+// The deadline of a pod's Job counts although only the pod is named or selected.
+func TestJobOfAPodIsRead(t *testing.T) {
+	server := serve(t, jobsAndPods)
+	for _, args := range [][]string{{"pod/two-bcdfg"}, {"pods", "-l", "app=two"}, {"pods"}} {
+		if _, stdout, stderr := invoke(t, server.URL, args...); !strings.Contains(stdout, "its Job fails before, at its deadline") {
+			t.Errorf("%v: %s%s", args, stdout, stderr)
+		}
+	}
+}
+
+// An Event about an earlier object of the same name says nothing about this one.
+func TestEventOfAnEarlierWorkload(t *testing.T) {
+	const set = `kind: StatefulSet
+apiVersion: apps/v1
+metadata: {name: web, namespace: shop, uid: u2}
+spec: {replicas: 1, selector: {matchLabels: {app: web}}}
+---
+kind: Event
+apiVersion: v1
+metadata: {name: e, namespace: shop}
+type: Warning
+reason: FailedCreate
+message: exceeded quota
+lastTimestamp: "2026-11-01T11:59:50Z"
+involvedObject: {kind: StatefulSet, namespace: shop, name: web, uid: UID}
+`
+	for uid, want := range map[string]bool{"u1": false, "u2": true} {
+		_, stdout, stderr := invoke(t, serve(t, strings.Replace(set, "UID", uid, 1)).URL, "sts/web")
+		if strings.Contains(stdout, "exceeded quota") != want {
+			t.Errorf("%s: %s%s", uid, stdout, stderr)
+		}
+	}
+}
+
 // The live table selects as the other does, although it watches all pods.
 func TestLiveTableSelects(t *testing.T) {
 	server := serve(t, jobsAndPods)

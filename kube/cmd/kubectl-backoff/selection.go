@@ -106,8 +106,8 @@ func (p *program) sortErrors(c *cluster, s *selection, err error) error {
 	return nil
 }
 
-// addRelated reads the pods of Jobs and workloads, the Events, and the nodes that do not
-// report.
+// addRelated reads the pods of Jobs and workloads, the Jobs of pods, the Events, and the nodes
+// that do not report.
 func (p *program) addRelated(ctx context.Context, c *cluster, s *selection) error {
 	byNamespace := make(map[string][]metav1.Object)
 	for _, t := range s.targets {
@@ -118,6 +118,9 @@ func (p *program) addRelated(ctx context.Context, c *cluster, s *selection) erro
 			namespace = metav1.NamespaceAll
 		}
 		if err := p.addPods(ctx, c, s, namespace); err != nil {
+			return err
+		}
+		if err := p.addJobs(ctx, c, s, namespace); err != nil {
 			return err
 		}
 		if err := p.addEvents(ctx, c, s, namespace); err != nil {
@@ -171,19 +174,45 @@ func (p *program) addPods(ctx context.Context, c *cluster, s *selection, namespa
 			s.objects.Pods = append(s.objects.Pods, pod)
 		}
 	}
-	if slices.ContainsFunc(owners, func(o metav1.Object) bool { _, is := o.(*batchv1.CronJob); return is }) {
-		jobs, err := c.jobs(ctx, namespace, metav1.ListOptions{})
-		if err != nil && !isForbidden(err) {
-			return err
+	return nil
+}
+
+// addJobs adds the Jobs of the CronJobs among the targets in a namespace, and those of the
+// pods, whose deadlines end these too. Who may not read Jobs is told less.
+func (p *program) addJobs(ctx context.Context, c *cluster, s *selection, namespace string) error {
+	known := make(map[types.UID]bool)
+	for _, job := range s.objects.Jobs {
+		known[job.UID] = true
+	}
+	wanted := make(map[string]bool) // FieldSelectors
+	for _, t := range s.targets {
+		if namespace != metav1.NamespaceAll && t.GetNamespace() != namespace {
+			continue
 		}
-		known := make(map[types.UID]bool)
-		for _, job := range s.objects.Jobs {
-			known[job.UID] = true
-		}
-		for _, job := range jobs {
-			if !known[job.UID] {
-				s.objects.Jobs = append(s.objects.Jobs, job)
+		owner := metav1.GetControllerOf(t)
+		switch t.(type) {
+		case *batchv1.CronJob:
+			wanted[""] = true
+		case *corev1.Pod:
+			if owner != nil && owner.Kind == "Job" && !known[owner.UID] {
+				wanted["metadata.name="+owner.Name] = true
 			}
+		}
+	}
+	options := metav1.ListOptions{} // all Jobs, unless one is enough
+	switch len(wanted) {
+	case 0:
+		return nil
+	case 1:
+		options.FieldSelector = slices.Collect(maps.Keys(wanted))[0]
+	}
+	jobs, err := c.jobs(ctx, namespace, options)
+	if err != nil && !isForbidden(err) {
+		return err
+	}
+	for _, job := range jobs {
+		if !known[job.UID] {
+			s.objects.Jobs = append(s.objects.Jobs, job)
 		}
 	}
 	return nil

@@ -42,12 +42,12 @@ func eventCount(e *corev1.Event) int32 {
 	return max(e.Count, 1)
 }
 
-// eventsOf returns the events of an object, the latest first. An event of another object
+// EventsOf returns the events of an object, the latest first. An event of another object
 // of the same name, which was there before, is left out.
-func (x *Explainer) eventsOf(kind string, m *metav1.ObjectMeta) []*corev1.Event {
+func (x *Explainer) EventsOf(kind string, m metav1.Object) []*corev1.Event {
 	var all []*corev1.Event
-	for _, e := range x.events[eventKey(kind, m.Namespace, m.Name)] {
-		if e.InvolvedObject.UID == "" || m.UID == "" || e.InvolvedObject.UID == m.UID {
+	for _, e := range x.events[eventKey(kind, m.GetNamespace(), m.GetName())] {
+		if e.InvolvedObject.UID == "" || m.GetUID() == "" || e.InvolvedObject.UID == m.GetUID() {
 			all = append(all, e)
 		}
 	}

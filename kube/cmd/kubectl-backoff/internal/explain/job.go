@@ -98,7 +98,7 @@ func (x *Explainer) Job(job *batchv1.Job) Job {
 	out.Notes = append(out.Notes, j.leftBehind()...)
 	out.Notes = append(out.Notes, j.podsAtTheLimit()...)
 	if out.Trouble {
-		out.Events = shownEvents(x.eventsOf("Job", &job.ObjectMeta))
+		out.Events = shownEvents(x.EventsOf("Job", &job.ObjectMeta))
 	}
 	return out
 }

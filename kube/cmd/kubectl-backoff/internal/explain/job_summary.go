@@ -97,7 +97,7 @@ func (j *jobView) summarize(x *Job) {
 	case x.Start != nil:
 		x.Summary = j.podsDue()
 		x.Trouble = j.Now.Sub(j.object.CreationTimestamp.Time) > time.Minute
-		if e := latestEvent(j.eventsOf("Job", &j.object.ObjectMeta), "FailedCreate"); e != nil {
+		if e := latestEvent(j.EventsOf("Job", &j.object.ObjectMeta), "FailedCreate"); e != nil {
 			x.Summary, x.Trouble = "its pods cannot be created: "+line(e.Message), true
 			x.Advice = createAdvice(e.Message, j.object.Namespace)
 		}

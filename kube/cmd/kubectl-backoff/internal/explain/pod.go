@@ -62,7 +62,7 @@ type podView struct {
 }
 
 func (x *Explainer) newPodView(p *corev1.Pod) *podView {
-	v := &podView{Explainer: x, p: p, histories: convert.Histories(p), podEvents: x.eventsOf("Pod", &p.ObjectMeta)}
+	v := &podView{Explainer: x, p: p, histories: convert.Histories(p), podEvents: x.EventsOf("Pod", &p.ObjectMeta)}
 	v.silent = x.silence(p)
 	v.over = v.podOver()
 	v.open = v.firstOpen()

@@ -153,11 +153,6 @@ func (x *Explainer) refused(o *Owner, pods []Pod) *corev1.Event {
 	return e
 }
 
-// EventsOf returns the events of an object.
-func (x *Explainer) EventsOf(kind, namespace, name string) []*corev1.Event {
-	return x.events[eventKey(kind, namespace, name)]
-}
-
 // AddCondition adds a condition of the object if it says that something is wrong.
 func (o *Owner) AddCondition(c Condition) {
 	wrong := c.Status == string(corev1.ConditionFalse)
