@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/restartkit/restart/experimental/sooner/internal/decide"
@@ -449,5 +451,43 @@ func TestClusterPods(t *testing.T) {
 	c.replace(string(p.UID), nil)
 	if all := c.list(); len(all) != 0 || !woken() {
 		t.Errorf("a deleted pod: %v", all)
+	}
+}
+
+// A kubelet's account may list and watch the pods of its own node alone, so --check asks
+// about them with the field selector of the program's requests.
+func TestRightsAreOfTheOwnNode(t *testing.T) {
+	const reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+	s := &fakeServer{answers: map[string]answer{
+		reviews: {http.StatusCreated, `{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "status": {"allowed": true}}`},
+	}}
+	c, err := newCluster(&rest.Config{Host: "http://server", Transport: s}, &options{node: "node1"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rights {
+		if err := c.may(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, request := range s.of("POST " + reviews) {
+		_, body, _ := strings.Cut(request, reviews+" ")
+		object, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(body), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := object.(*authorizationv1.SelfSubjectAccessReview).Spec.ResourceAttributes
+		text := right{a.Verb, a.Resource, a.Subresource}.String()
+		if a.FieldSelector != nil {
+			for _, f := range a.FieldSelector.Requirements {
+				text += fmt.Sprintf(" %s %s %s", f.Key, f.Operator, f.Values)
+			}
+		}
+		got = append(got, text)
+	}
+	want := []string{"list pods spec.nodeName In [node1]", "watch pods spec.nodeName In [node1]", "patch pods/status", "create events"}
+	if !slices.Equal(got, want) {
+		t.Errorf("reviews of %q, want %q", got, want)
 	}
 }
