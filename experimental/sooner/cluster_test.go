@@ -321,6 +321,45 @@ func TestDryRunSendsNothing(t *testing.T) {
 	})
 }
 
+// In a dry run no record goes, but each exit takes its share of the restarts per minute only
+// once. So another pod's turn comes when it would, and no line is printed again.
+func TestDryRunSharesTheLimits(t *testing.T) {
+	bubble(t, func(t *testing.T, h *host) {
+		h.dryRun = true
+		h.connect()
+		h.state = decide.NewState(decide.Limits{NamespacePerMinute: 6})
+		h.start()
+		for _, name := range []string{"p", "q", "r"} {
+			h.crash(name, name+"0", 42, func(p *corev1.Pod) { p.Annotations[annotationRules] = secondAfter42 })
+		}
+		h.after(5 * time.Minute)
+		const line = " c: exit code 42, restart 1: would "
+		for _, pod := range []string{"p", "q", "r"} {
+			want := []string{"ns/" + pod + line + "start it in 1s"}
+			if pod != "p" {
+				want = append(want, "ns/"+pod+line+"wait 10s, because the restarts per minute are used up")
+			}
+			want = append(want, "ns/"+pod+line+"start it now")
+			if got := h.said.with("ns/" + pod + " "); !slices.Equal(got, want) {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}
+		if n := h.counted("refused", string(decide.ReasonBudget)); n != 2 {
+			t.Errorf("%v exits are held, want 2", n)
+		}
+
+		// The next exit is another one.
+		h.crash("p", "p1", 42, func(p *corev1.Pod) { p.Annotations[annotationRules] = secondAfter42 })
+		h.runtime.with(func() { delete(h.runtime.records, "p0") })
+		h.after(time.Minute)
+		want := []string{"ns/p" + line + "start it in 1s", "ns/p" + line + "start it now"}
+		if got := h.said.with("ns/p "); len(got) != 4 || !slices.Equal(got[2:], want) {
+			t.Errorf("after the next exit: %q, want %q at the end", got, want)
+		}
+		h.want()
+	})
+}
+
 // SIGUSR1 ends the waits of pods with rules, and an annotation that of its own pod.
 func TestRestartNow(t *testing.T) {
 	bubble(t, func(t *testing.T, h *host) {

@@ -123,7 +123,9 @@ func (a *agent) look(ctx context.Context, l *look) (decide.Plan, error) {
 	if err != nil {
 		return decide.Plan{}, err
 	}
-	o := decide.Observation{Now: a.clock.Now().Round(0), Elapsed: a.clock.Since(a.began), Listed: l.listed, End: a.ending}
+	o := decide.Observation{
+		Now: a.clock.Now().Round(0), Elapsed: a.clock.Since(a.began), Listed: l.listed, End: a.ending, DryRun: a.dryRun,
+	}
 	for _, b := range boxes {
 		uid := b.Labels[labelPodUID]
 		o.Sandboxes = append(o.Sandboxes, decide.Sandbox{

@@ -90,6 +90,9 @@ type Observation struct {
 	// step decides only about them.
 	Listed map[string]bool
 	End    bool // end all waits, with all pods listed
+	// DryRun says that the plan is not carried out. A record is then planned to be removed,
+	// and takes its share of the limits, only once.
+	DryRun bool
 }
 
 // Plan is the result of a step.
@@ -135,7 +138,7 @@ const (
 	ReasonInit      Reason = "init-containers"   // their records would not prevent another run
 	ReasonLog       Reason = "log"               // the logs would not continue the restart count
 	ReasonUnread    Reason = "status-unknown"    // its status is not read yet
-	ReasonRetry     Reason = "removal-failed"    // the next try is later
+	ReasonRetry     Reason = "removal-failed"    // the next try is later, or never in a dry run
 	ReasonElsewhere Reason = "another-container" // one that ended restarts all containers
 )
 

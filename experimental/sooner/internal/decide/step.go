@@ -2,6 +2,7 @@ package decide
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -237,7 +238,9 @@ func (s *step) pod(p *Pod) {
 		v.Reason, v.Wait = s.judge(p, c, r, len(all), records, box, ready)
 		if rest := s.tries[r.ID].next - s.o.Elapsed; v.Reason == ReasonDue && rest > 0 {
 			v.Reason = ReasonRetry
-			s.again(p.UID, rest)
+			if !s.o.DryRun {
+				s.again(p.UID, rest)
+			}
 		}
 		switch v.Reason {
 		case ReasonDue:
@@ -267,8 +270,12 @@ func (s *step) grant() {
 			s.again(c.pod.UID, wait)
 			continue
 		}
-		s.try(s.tries, c.pod.UID, c.record.ID)
 		s.plan.Remove = append(s.plan.Remove, c.record)
+		if s.o.DryRun {
+			s.tries[c.record.ID] = attempts{1, math.MaxInt64} // the record stays
+			continue
+		}
+		s.try(s.tries, c.pod.UID, c.record.ID)
 		s.again(c.pod.UID, 0) // to poke
 		k := key(c.pod.UID, c.record.Name)
 		if c.pod.Static {
