@@ -135,7 +135,7 @@ func (c *cluster) replace(uid string, p *pod) {
 	} else {
 		c.pods[uid] = p
 	}
-	if old != nil && old.watched() || p != nil && (p.watched() || p.note != note{}) {
+	if old != nil && old.OptedIn() || p != nil && (p.OptedIn() || p.note != note{}) {
 		select {
 		case c.wake <- struct{}{}:
 		default:

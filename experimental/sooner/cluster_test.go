@@ -388,6 +388,34 @@ func TestRestartNow(t *testing.T) {
 	})
 }
 
+// A value that an annotation has had for long ends no wait once wrong rules are mended, also if
+// the agent started meanwhile.
+func TestOldRestartNowEndsNoWait(t *testing.T) {
+	hour := strings.ReplaceAll(secondAfter42, `"1s"`, `"1h"`)
+	for _, first := range []string{hour, "{"} {
+		bubble(t, func(t *testing.T, h *host) {
+			h.connect()
+			p := h.crash("p", "p0", 42, func(p *corev1.Pod) {
+				p.Annotations[annotationRules], p.Annotations[annotationNow] = first, "1"
+			})
+			h.start()
+			h.after(time.Minute)
+			for _, rules := range []string{"{", hour} {
+				p = p.DeepCopy()
+				p.Annotations[annotationRules] = rules
+				h.cluster.set(p)
+				h.after(time.Minute)
+				h.want()
+			}
+			p = p.DeepCopy()
+			p.Annotations[annotationNow] = "2"
+			h.cluster.set(p)
+			h.after(0)
+			h.want("RemoveContainer p0")
+		})
+	}
+}
+
 // The annotation ends the wait of a pod without rules, too.
 func TestRestartNowOfTheOnlyPod(t *testing.T) {
 	bubble(t, func(t *testing.T, h *host) {

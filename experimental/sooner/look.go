@@ -31,9 +31,10 @@ type look struct {
 	listed map[string]bool        // UIDs, or nil if the look is at all pods
 }
 
-func (l *look) watched() bool {
+// optedIn reports whether any pod has opted in.
+func (l *look) optedIn() bool {
 	for _, p := range l.pods {
-		if p.watched() {
+		if p.OptedIn() {
 			return true
 		}
 	}
@@ -82,13 +83,13 @@ func (a *agent) wants(l *look) bool {
 	l.listed = a.state.Due(a.clock.Since(a.began))
 	for uid := range differing(l.pods, a.last.pods) {
 		p, old := l.pods[uid], a.last.pods[uid]
-		if p != nil && p.watched() || old != nil && old.watched() && !old.Static {
+		if p != nil && p.OptedIn() || old != nil && old.OptedIn() && !old.Static {
 			l.listed[uid] = true
 		}
 	}
 	for id := range differing(l.exited, a.last.exited) {
 		uid := l.exited[id] + a.last.exited[id] // one is empty
-		if p := l.pods[uid]; len(l.static) > 0 || p != nil && p.watched() {
+		if p := l.pods[uid]; len(l.static) > 0 || p != nil && p.OptedIn() {
 			l.listed[uid] = true
 		}
 	}
@@ -189,7 +190,7 @@ type detail struct {
 	failed bool // the runtime cannot tell the status
 }
 
-// records converts containers, with the statuses of exited ones of watched pods.
+// records converts containers, with the statuses of exited ones of pods that have opted in.
 func (a *agent) records(ctx context.Context, containers []*cri.Container, l *look) ([]decide.Record, error) {
 	var records []decide.Record
 	seen := make(map[string]bool)
@@ -198,7 +199,7 @@ func (a *agent) records(ctx context.Context, containers []*cri.Container, l *loo
 			ID: c.Id, Sandbox: c.PodSandboxId, Pod: c.Labels[labelPodUID], Name: c.Labels[labelContainer],
 			State: stateOf(c.State), Created: time.Unix(0, c.CreatedAt),
 		}
-		if p := l.pods[r.Pod]; r.State == decide.Exited && p != nil && p.watched() {
+		if p := l.pods[r.Pod]; r.State == decide.Exited && p != nil && p.OptedIn() {
 			d, ok := a.details[c.Id]
 			if !ok || !d.record.Created.Equal(r.Created) || !d.record.Detailed {
 				told := d.failed

@@ -67,9 +67,15 @@ type Pod struct {
 	Containers []Container
 	// Shown holds the exits that the API server shows, by the container's id.
 	Shown map[string]Shown
-	Rules *restartrules.Rules // nil unless the pod has opted in
+	Rules *restartrules.Rules // nil without rules
 	Now   string              // value of its annotation restart-now
+	// Invalid reports whether the annotation of rules has mistakes. The pod is then left to
+	// the kubelet. Now remains, so that an old value is not taken for a new one later.
+	Invalid bool
 }
+
+// OptedIn reports whether decisions about the pod are wanted.
+func (p *Pod) OptedIn() bool { return !p.Invalid && (p.Rules != nil || p.Now != "") }
 
 // Shown is an exit that the API server shows.
 type Shown struct {

@@ -200,8 +200,7 @@ func (s *step) try(of map[string]attempts, pod, id string) bool {
 func (s *step) pod(p *Pod) {
 	last, known := s.now[p.UID]
 	s.now[p.UID] = p.Now
-	optedIn := p.Rules != nil || p.Now != ""
-	if !optedIn {
+	if !p.OptedIn() {
 		return
 	}
 	end := s.o.End && p.Rules != nil || known && p.Now != "" && p.Now != last
