@@ -180,6 +180,7 @@ func (a *agent) turn(ctx context.Context) (again bool, err error) {
 	for uid, p := range l.pods {
 		a.state.Meet(uid, p.Now)
 	}
+	a.state.Forget(func(uid string) bool { return l.pods[uid] != nil }) // static pods have no such value
 	if a.last != nil && !a.awaits && len(l.static) == 0 && !l.optedIn() {
 		a.ending = false // nothing waits
 		return false, nil

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -716,6 +717,26 @@ func TestMemoryEndsWithThePod(t *testing.T) {
 		for name, n := range map[string]int{"details": len(h.details), "images": len(h.images), "verdicts": len(h.verdicts), "exited": len(h.last.exited)} {
 			if n > 1 {
 				t.Errorf("%d %s", n, name)
+			}
+		}
+	})
+}
+
+// Pods without rules, of which many come and go while nothing is looked at, are forgotten too.
+func TestMemoryEndsWithPodsWithoutRules(t *testing.T) {
+	bubble(t, func(t *testing.T, h *host) {
+		h.connect()
+		h.start()
+		for i := range 20 {
+			p := h.crash(fmt.Sprint("pod", i), fmt.Sprint("run", i), 1, nil)
+			h.after(time.Second)
+			h.cluster.replace(string(p.UID), nil)
+			h.after(time.Second)
+		}
+		state := reflect.ValueOf(h.state).Elem()
+		for i := range state.NumField() {
+			if field := state.Field(i); field.Kind() == reflect.Map && field.Len() > 1 {
+				t.Errorf("%d entries in the state's %s", field.Len(), state.Type().Field(i).Name)
 			}
 		}
 	})

@@ -102,6 +102,12 @@ func (s *State) Meet(pod, now string) {
 	}
 }
 
+// Forget drops the values that Meet has noted of pods that are not known any more. Step drops
+// those, and all other memory of such pods, itself.
+func (s *State) Forget(known func(pod string) bool) {
+	maps.DeleteFunc(s.now, func(pod, _ string) bool { return !known(pod) })
+}
+
 // Due returns the UIDs of the pods that await a step at this time.
 func (s *State) Due(elapsed time.Duration) map[string]bool {
 	due := make(map[string]bool)
