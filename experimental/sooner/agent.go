@@ -96,7 +96,7 @@ func (a *agent) run(ctx context.Context, wake <-chan struct{}, now <-chan os.Sig
 			a.log.Info("ending all waits")
 			a.ending = true
 		}
-		a.health.turn()
+		a.health.progress()
 		again, err := a.turn(ctx)
 		switch {
 		case err == nil:
@@ -249,9 +249,11 @@ func (a *agent) report(plan decide.Plan, l *look) {
 	}
 }
 
-// carryOut carries out a plan and reports whether the node has changed.
+// carryOut carries out a plan and reports whether the node has changed. Each change may last as
+// long as its deadline, and there may be many, so each is noted as progress.
 func (a *agent) carryOut(ctx context.Context, plan decide.Plan, known map[string]*pod) (changed bool) {
 	for _, id := range plan.Unpoke {
+		a.health.progress()
 		if err := a.node.remove(ctx, id); err != nil {
 			a.failed("unpoke", err, "record", id)
 		}
@@ -259,6 +261,7 @@ func (a *agent) carryOut(ctx context.Context, plan decide.Plan, known map[string
 	for _, r := range plan.Remove {
 		p := known[r.Pod]
 		path := a.details[r.ID].log
+		a.health.progress()
 		if err := a.node.remove(ctx, r.ID); err != nil {
 			a.failed("remove", err, "pod", p, "container", r.Name)
 			continue
@@ -279,6 +282,7 @@ func (a *agent) carryOut(ctx context.Context, plan decide.Plan, known map[string
 			a.request("poke", p, func() error { return a.cluster.poke(ctx, p, a.clock.Now()) })
 			continue
 		}
+		a.health.progress()
 		if err := a.node.poke(ctx, poke.Sandbox, image, a.clock.Now()); err != nil {
 			a.failed("poke", err, "pod", p)
 			continue

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/restartkit/restart/experimental/sooner/internal/decide"
 )
 
 // probe asks for a path and returns the answer.
@@ -44,11 +47,11 @@ func TestProbes(t *testing.T) {
 	h.want(t, "/readyz", http.StatusServiceUnavailable, "node: ")
 	h.set(partNode, nil)
 	h.want(t, "/readyz", http.StatusOK, "ok")
-	clock.Step(longestTurn)
+	clock.Step(longestPause)
 	h.want(t, "/healthz", http.StatusOK, "ok")
 	clock.Step(time.Second)
-	h.want(t, "/healthz", http.StatusServiceUnavailable, "the last turn began 5m1s ago")
-	h.turn()
+	h.want(t, "/healthz", http.StatusServiceUnavailable, "no progress for 5m1s")
+	h.progress()
 	h.want(t, "/healthz", http.StatusOK, "ok")
 }
 
@@ -69,6 +72,34 @@ func TestReadiness(t *testing.T) {
 		h.after(time.Minute)
 		h.health.want(t, "/readyz", http.StatusOK, "ok")
 		h.health.want(t, "/healthz", http.StatusOK, "ok")
+	})
+}
+
+// A turn with many changes may take long, if each lasts until its deadline. The agent is
+// alive nevertheless.
+func TestLongTurnIsAlive(t *testing.T) {
+	bubble(t, func(t *testing.T, h *host) {
+		const pods = int(2 * longestPause / changeTimeout)
+		for i := range pods {
+			name := fmt.Sprint("web", i)
+			h.static(name, secondAfter42)
+			h.exit(name, fmt.Sprint("run", i), 42, 0)
+		}
+		h.runtime.setFault(func(ctx context.Context, call, _ string) error {
+			if call == "RemoveContainer" {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		})
+		h.start()
+		h.after(decide.Settle)
+		for range pods {
+			h.after(changeTimeout)
+			h.health.want(t, "/healthz", http.StatusOK, "ok")
+		}
+		if n := len(h.runtime.of("RemoveContainer")); n < pods {
+			t.Errorf("%d removals in one turn, want %d", n, pods)
+		}
 	})
 }
 
