@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/clock"
 
@@ -36,12 +37,13 @@ type agent struct {
 	began      time.Time
 
 	state    *decide.State
-	last     *look     // the last one, nil before the first
-	full     time.Time // of the last look at all pods
-	polled   time.Time // when the exited containers were listed
-	awaits   bool      // the state awaits a step
-	ending   bool      // all waits
-	replaced bool      // manifests, since the last look
+	last     *look                  // the last one, nil before the first
+	full     time.Time              // of the last look at all pods
+	polled   time.Time              // when the exited containers were listed
+	awaits   bool                   // the state awaits a step
+	ending   bool                   // all waits
+	replaced bool                   // manifests, since the last look
+	met      map[string]*corev1.Pod // manifests with which static pods were first seen, by UID
 	details  map[string]detail
 	images   map[string]*cri.ImageSpec // by container
 	verdicts map[string]verdict        // last ones, by record

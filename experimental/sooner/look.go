@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -127,14 +129,24 @@ func (a *agent) look(ctx context.Context, l *look) (decide.Plan, error) {
 	o := decide.Observation{
 		Now: a.clock.Now().Round(0), Elapsed: a.clock.Since(a.began), Listed: l.listed, End: a.ending, DryRun: a.dryRun,
 	}
+	met := make(map[string]*corev1.Pod)
 	for _, b := range boxes {
 		uid := b.Labels[labelPodUID]
 		o.Sandboxes = append(o.Sandboxes, decide.Sandbox{
 			ID: b.Id, Pod: uid, Created: time.Unix(0, b.CreatedAt), Ready: b.State == cri.PodSandboxState_SANDBOX_READY,
 		})
-		if p := l.static[b.Labels[labelPodNamespace]+"/"+b.Labels[labelPodName]]; p != nil && l.pods[uid] == nil && covers(a.namespaces, p.Namespace) {
-			l.pods[uid] = a.staticPod(p, uid)
+		p := l.static[b.Labels[labelPodNamespace]+"/"+b.Labels[labelPodName]]
+		if first := cmp.Or(a.met[uid], p); first != nil {
+			met[uid] = first // also while the manifest is missing or has a mistake
 		}
+		if p != nil && l.pods[uid] == nil && covers(a.namespaces, p.Namespace) {
+			n := a.staticPod(p, uid)
+			n.Ended = n.Ended || superseded(met[uid], p, uid)
+			l.pods[uid] = n
+		}
+	}
+	if l.listed == nil {
+		a.met = met
 	}
 	if o.Records, err = a.records(ctx, containers, l); err != nil {
 		return decide.Plan{}, err
@@ -146,6 +158,14 @@ func (a *agent) look(ctx context.Context, l *look) (decide.Plan, error) {
 		a.full = a.clock.Now()
 	}
 	return a.state.Step(o), nil
+}
+
+// superseded reports whether a static pod, first seen with one manifest, gives way to a pod of
+// another. The kubelet derives a pod's UID from its manifest, unless that has one itself, and
+// ends the pod of the former UID before it starts the next. A change without a meaning to the
+// kubelet, such as a default value written out, counts too: that pod is left to the kubelet.
+func superseded(first, now *corev1.Pod, uid string) bool {
+	return string(now.UID) != uid && !reflect.DeepEqual(first, now)
 }
 
 // staticPod returns a pod of a manifest, and logs the mistakes in its annotation, since
