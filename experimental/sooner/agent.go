@@ -40,6 +40,7 @@ type agent struct {
 	last     *look                  // the last one, nil before the first
 	full     time.Time              // of the last look at all pods
 	polled   time.Time              // when the exited containers were listed
+	reached  time.Time              // when the runtime last answered reach
 	awaits   bool                   // the state awaits a step
 	ending   bool                   // all waits
 	replaced bool                   // manifests, since the last look
@@ -176,7 +177,7 @@ func (a *agent) turn(ctx context.Context) (again bool, err error) {
 	} else {
 		a.health.set(partPods, errNotListed)
 		if a.manifests == nil { // static pods do not wait
-			return false, nil
+			return false, a.reach(ctx)
 		}
 	}
 	for uid, p := range l.pods {
@@ -185,7 +186,7 @@ func (a *agent) turn(ctx context.Context) (again bool, err error) {
 	a.state.Forget(func(uid string) bool { return l.pods[uid] != nil }) // static pods have no such value
 	if a.last != nil && !a.awaits && len(l.static) == 0 && !l.optedIn() {
 		a.ending = false // nothing waits
-		return false, nil
+		return false, a.reach(ctx)
 	}
 	if err := a.poll(ctx, l); err != nil {
 		return false, err
@@ -203,6 +204,19 @@ func (a *agent) turn(ctx context.Context) (again bool, err error) {
 		return false, nil
 	}
 	return a.carryOut(ctx, plan, l.pods), nil
+}
+
+// reach asks the runtime for its version, at most every reachEvery, so that it is known to
+// answer while nothing is looked at.
+func (a *agent) reach(ctx context.Context) error {
+	if a.clock.Since(a.reached) < reachEvery {
+		return nil
+	}
+	if _, err := a.node.version(ctx); err != nil {
+		return err
+	}
+	a.reached = a.clock.Now()
+	return nil
 }
 
 // pods returns the pods by UID.

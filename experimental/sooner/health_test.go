@@ -75,6 +75,39 @@ func TestReadiness(t *testing.T) {
 	})
 }
 
+// A runtime that does not answer any more is noticed also while no pod has rules, or before the
+// API server has listed the pods.
+func TestRuntimeIsReachedWithoutRules(t *testing.T) {
+	for _, listed := range []bool{true, false} {
+		bubble(t, func(t *testing.T, h *host) {
+			h.connect()
+			h.manifests = nil
+			h.synced = func() bool { return listed }
+			h.start()
+			h.after(time.Minute)
+			if _, text := h.health.probe(t, "/readyz"); strings.Contains(text, partRuntime) {
+				t.Errorf("/readyz: %q", text)
+			}
+			h.runtime.setFault(func(context.Context, string, string) error { return status.Error(codes.Unavailable, "gone") })
+			h.after(reachEvery + decide.Poll)
+			for range 60 {
+				h.health.want(t, "/readyz", http.StatusServiceUnavailable, partRuntime)
+				h.after(time.Second)
+			}
+			h.runtime.setFault(nil)
+			h.after(time.Minute)
+			if _, text := h.health.probe(t, "/readyz"); strings.Contains(text, partRuntime) {
+				t.Errorf("/readyz: %q", text)
+			}
+			before := len(h.runtime.of(""))
+			h.after(time.Hour)
+			if n := len(h.runtime.of("")) - before; n > int(time.Hour/reachEvery) {
+				t.Errorf("%d calls in an hour", n)
+			}
+		})
+	}
+}
+
 // A turn with many changes may take long, if each lasts until its deadline. The agent is
 // alive nevertheless.
 func TestLongTurnIsAlive(t *testing.T) {

@@ -23,6 +23,8 @@ const (
 	fullEvery = time.Minute
 	// shownEvery is the time between two lists of exited containers without static pods.
 	shownEvery = 10 * time.Second
+	// reachEvery is the time between two calls of the runtime while nothing is looked at.
+	reachEvery = 10 * time.Second
 )
 
 // look holds the facts that the agent has in a turn.
