@@ -388,6 +388,49 @@ func TestRestartNow(t *testing.T) {
 	})
 }
 
+// Changed rules decide anew on an exit that waits, with a delay of theirs or none.
+func TestRulesChangeWhileAnExitWaits(t *testing.T) {
+	const (
+		unmatched = `{"action": "Restart", "exitCodes": {"operator": "In", "values": [7]}, "delay": {"initial": "1s", "max": "1s"}}, `
+		on42      = `{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}, "delay": {"initial": "%s", "max": "%s"}}`
+		head      = `{"restartPolicyRules": [`
+	)
+	delay := func(before, d string) string { return head + before + strings.ReplaceAll(on42, "%s", d) + "]}" }
+	for name, tt := range map[string]struct {
+		rules   string
+		removed time.Duration // since the exit; 0 for never
+	}{
+		"the same":            {delay(unmatched, "5m"), 5 * time.Minute},
+		"shorter":             {delay("", "2m"), 2 * time.Minute},
+		"longer":              {delay(unmatched, "10m"), 10 * time.Minute},
+		"another rule's":      {delay(unmatched+unmatched, "5m"), 5 * time.Minute},
+		"left to the kubelet": {head + unmatched + on42[:strings.Index(on42, `, "delay"`)] + "}]}", 0},
+		"no rule matches":     {head + unmatched[:len(unmatched)-2] + "]}", 0},
+		"a curve":             {`{"curve": {"initial": "3m", "max": "3m"}}`, 3 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, h *host) {
+				h.connect()
+				h.start()
+				p := h.crash("p", "p0", 42, func(p *corev1.Pod) { p.Annotations[annotationRules] = delay(unmatched, "5m") })
+				h.after(time.Minute)
+				p = p.DeepCopy()
+				p.Annotations[annotationRules] = tt.rules
+				h.cluster.set(p)
+				if tt.removed == 0 {
+					h.after(time.Hour)
+					h.want()
+					return
+				}
+				h.after(tt.removed - time.Minute - time.Millisecond)
+				h.want()
+				h.after(decide.Poll)
+				h.want("RemoveContainer p0")
+			})
+		})
+	}
+}
+
 // A value that an annotation has had for long ends no wait once wrong rules are mended, also if
 // the agent started meanwhile.
 func TestOldRestartNowEndsNoWait(t *testing.T) {

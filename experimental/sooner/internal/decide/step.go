@@ -3,10 +3,12 @@ package decide
 import (
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/kube/restartrules"
 )
 
 // State is the memory between steps. Create one with NewState.
@@ -32,12 +34,13 @@ type State struct {
 	restarter *backoff.Restarter[string]
 	budget    *budget
 
-	seen    map[string]sighting // exited records, and those named PokeName, by id
-	ended   map[string]bool     // ids whose waits were ended
-	now     map[string]string   // the pods' annotation restart-now, by UID
-	removed map[string]bool     // containers of static pods that wait for a record
-	tries   map[string]attempts // removals, by id
-	pokes   map[string]attempts // by container
+	seen    map[string]sighting            // exited records, and those named PokeName, by id
+	ended   map[string]bool                // ids whose waits were ended
+	now     map[string]string              // the pods' annotation restart-now, by UID
+	rules   map[string]*restartrules.Rules // that decided on the pods' exits, by UID
+	removed map[string]bool                // containers of static pods that wait for a record
+	tries   map[string]attempts            // removals, by id
+	pokes   map[string]attempts            // by container
 
 	next map[string]time.Duration // when a pod awaits a step, by UID
 }
@@ -68,6 +71,7 @@ func NewState(l Limits) *State {
 		seen:    make(map[string]sighting),
 		ended:   make(map[string]bool),
 		now:     make(map[string]string),
+		rules:   make(map[string]*restartrules.Rules),
 		removed: make(map[string]bool),
 		tries:   make(map[string]attempts),
 		pokes:   make(map[string]attempts),
@@ -209,6 +213,12 @@ func (s *step) pod(p *Pod) {
 	if !p.OptedIn() {
 		return
 	}
+	if rules := s.rules[p.UID]; rules != p.Rules && !reflect.DeepEqual(rules, p.Rules) {
+		for _, c := range p.Containers { // the new rules decide on the last exits, and count from them
+			s.restarter.Reset(key(p.UID, c.Name))
+		}
+	}
+	s.rules[p.UID] = p.Rules
 	end := s.o.End && p.Rules != nil || known && p.Now != "" && p.Now != last
 	records := s.records[p.UID]
 	slices.SortFunc(records, func(a, b Record) int { return b.Created.Compare(a.Created) }) // newest first
@@ -356,6 +366,7 @@ func (s *step) forget() {
 	drop(s.ended, records)
 	drop(s.tries, records)
 	drop(s.now, pods)
+	drop(s.rules, pods)
 	drop(s.removed, containers)
 	drop(s.pokes, containers)
 	s.budget.forget(s.o.Pods, s.o.Elapsed)
