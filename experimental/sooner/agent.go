@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/clock"
 
@@ -36,12 +37,14 @@ type agent struct {
 	began      time.Time
 
 	state    *decide.State
-	last     *look     // the last one, nil before the first
-	full     time.Time // of the last look at all pods
-	polled   time.Time // when the exited containers were listed
-	awaits   bool      // the state awaits a step
-	ending   bool      // all waits
-	replaced bool      // manifests, since the last look
+	last     *look                  // the last one, nil before the first
+	full     time.Time              // of the last look at all pods
+	polled   time.Time              // when the exited containers were listed
+	reached  time.Time              // when the runtime last answered reach
+	awaits   bool                   // the state awaits a step
+	ending   bool                   // all waits
+	replaced bool                   // manifests, since the last look
+	met      map[string]*corev1.Pod // manifests with which static pods were first seen, by UID
 	details  map[string]detail
 	images   map[string]*cri.ImageSpec // by container
 	verdicts map[string]verdict        // last ones, by record
@@ -96,7 +99,7 @@ func (a *agent) run(ctx context.Context, wake <-chan struct{}, now <-chan os.Sig
 			a.log.Info("ending all waits")
 			a.ending = true
 		}
-		a.health.turn()
+		a.health.progress()
 		again, err := a.turn(ctx)
 		switch {
 		case err == nil:
@@ -174,15 +177,16 @@ func (a *agent) turn(ctx context.Context) (again bool, err error) {
 	} else {
 		a.health.set(partPods, errNotListed)
 		if a.manifests == nil { // static pods do not wait
-			return false, nil
+			return false, a.reach(ctx)
 		}
 	}
 	for uid, p := range l.pods {
 		a.state.Meet(uid, p.Now)
 	}
-	if a.last != nil && !a.awaits && len(l.static) == 0 && !l.watched() {
+	a.state.Forget(func(uid string) bool { return l.pods[uid] != nil }) // static pods have no such value
+	if a.last != nil && !a.awaits && len(l.static) == 0 && !l.optedIn() {
 		a.ending = false // nothing waits
-		return false, nil
+		return false, a.reach(ctx)
 	}
 	if err := a.poll(ctx, l); err != nil {
 		return false, err
@@ -200,6 +204,19 @@ func (a *agent) turn(ctx context.Context) (again bool, err error) {
 		return false, nil
 	}
 	return a.carryOut(ctx, plan, l.pods), nil
+}
+
+// reach asks the runtime for its version, at most every reachEvery, so that it is known to
+// answer while nothing is looked at.
+func (a *agent) reach(ctx context.Context) error {
+	if a.clock.Since(a.reached) < reachEvery {
+		return nil
+	}
+	if _, err := a.node.version(ctx); err != nil {
+		return err
+	}
+	a.reached = a.clock.Now()
+	return nil
 }
 
 // pods returns the pods by UID.
@@ -248,9 +265,11 @@ func (a *agent) report(plan decide.Plan, l *look) {
 	}
 }
 
-// carryOut carries out a plan and reports whether the node has changed.
+// carryOut carries out a plan and reports whether the node has changed. Each change may last as
+// long as its deadline, and there may be many, so each is noted as progress.
 func (a *agent) carryOut(ctx context.Context, plan decide.Plan, known map[string]*pod) (changed bool) {
 	for _, id := range plan.Unpoke {
+		a.health.progress()
 		if err := a.node.remove(ctx, id); err != nil {
 			a.failed("unpoke", err, "record", id)
 		}
@@ -258,6 +277,7 @@ func (a *agent) carryOut(ctx context.Context, plan decide.Plan, known map[string
 	for _, r := range plan.Remove {
 		p := known[r.Pod]
 		path := a.details[r.ID].log
+		a.health.progress()
 		if err := a.node.remove(ctx, r.ID); err != nil {
 			a.failed("remove", err, "pod", p, "container", r.Name)
 			continue
@@ -278,6 +298,7 @@ func (a *agent) carryOut(ctx context.Context, plan decide.Plan, known map[string
 			a.request("poke", p, func() error { return a.cluster.poke(ctx, p, a.clock.Now()) })
 			continue
 		}
+		a.health.progress()
 		if err := a.node.poke(ctx, poke.Sandbox, image, a.clock.Now()); err != nil {
 			a.failed("poke", err, "pod", p)
 			continue

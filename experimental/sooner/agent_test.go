@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -694,6 +695,70 @@ func TestStaticPodsOfNamespaces(t *testing.T) {
 	})
 }
 
+// A static pod whose manifest is replaced ends, and is not judged by the rules of the next,
+// also if the manifest has a mistake in between. A manifest with a UID of its own is another
+// matter, because the pod remains.
+func TestStaticPodIsReplaced(t *testing.T) {
+	tenAfter42 := strings.ReplaceAll(secondAfter42, `"1s"`, `"10s"`)
+	replace := func(h *host, old, by string) {
+		path := filepath.Join(h.staticPods(), "web.json")
+		text, err := os.ReadFile(path)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(strings.Replace(string(text), old, by, 1)), 0o644); err != nil {
+			h.t.Fatal(err)
+		}
+		h.after(decide.Poll)
+	}
+	for _, mistake := range []bool{false, true} {
+		bubble(t, func(t *testing.T, h *host) {
+			h.static("web", tenAfter42)
+			h.static("other", tenAfter42) // so that the agent looks while web has a mistake
+			h.runs("web", "old", 0)
+			h.start()
+			h.after(time.Minute)
+			if mistake {
+				replace(h, `"Pod"`, `"Service"`)
+			}
+			replace(h, `"image": "i"`, `"image": "other"`)
+			if mistake {
+				replace(h, `"Service"`, `"Pod"`)
+			}
+			h.exit("web", "old", 42, 0)
+			h.after(time.Minute)
+			h.want()
+
+			// The next pod of the manifest.
+			h.runtime.with(func() { clear(h.runtime.boxes); clear(h.runtime.records) })
+			h.runtime.box("default", "web-node1", "uid-next")
+			h.runtime.record("uid-next", exitedStatus("next", 42, 0, h.logIn("default_web-node1_uid-next", "0.log")))
+			h.after(time.Minute)
+			if got := h.runtime.of("RemoveContainer next"); len(got) != 1 {
+				t.Errorf("removals of the next: %q", got)
+			}
+			if len(h.met) != 1 {
+				t.Errorf("%d manifests are kept", len(h.met))
+			}
+		})
+	}
+	t.Run("with a UID", func(t *testing.T) {
+		bubble(t, func(t *testing.T, h *host) {
+			h.static("web", tenAfter42)
+			replace(h, `"name": "web"`, `"name": "web", "uid": "uid-web"`)
+			h.runs("web", "run0", 0)
+			h.start()
+			h.after(time.Minute)
+			replace(h, "10s", "9s")
+			h.exit("web", "run0", 42, 0)
+			h.after(time.Minute)
+			if got := h.runtime.of("RemoveContainer run0"); len(got) != 1 {
+				t.Errorf("removals: %q", got)
+			}
+		})
+	})
+}
+
 // The memory about a pod ends with it.
 func TestMemoryEndsWithThePod(t *testing.T) {
 	bubble(t, func(t *testing.T, h *host) {
@@ -716,6 +781,26 @@ func TestMemoryEndsWithThePod(t *testing.T) {
 		for name, n := range map[string]int{"details": len(h.details), "images": len(h.images), "verdicts": len(h.verdicts), "exited": len(h.last.exited)} {
 			if n > 1 {
 				t.Errorf("%d %s", n, name)
+			}
+		}
+	})
+}
+
+// Pods without rules, of which many come and go while nothing is looked at, are forgotten too.
+func TestMemoryEndsWithPodsWithoutRules(t *testing.T) {
+	bubble(t, func(t *testing.T, h *host) {
+		h.connect()
+		h.start()
+		for i := range 20 {
+			p := h.crash(fmt.Sprint("pod", i), fmt.Sprint("run", i), 1, nil)
+			h.after(time.Second)
+			h.cluster.replace(string(p.UID), nil)
+			h.after(time.Second)
+		}
+		state := reflect.ValueOf(h.state).Elem()
+		for i := range state.NumField() {
+			if field := state.Field(i); field.Kind() == reflect.Map && field.Len() > 1 {
+				t.Errorf("%d entries in the state's %s", field.Len(), state.Type().Field(i).Name)
 			}
 		}
 	})

@@ -31,6 +31,9 @@ import (
 // requestTimeout limits a write to the API server.
 const requestTimeout = 5 * time.Second
 
+// fieldNode is the field of a pod with the name of its node.
+const fieldNode = "spec.nodeName"
+
 // cluster is the API server, with the pods of one node. It knows only the types that
 // the program needs, because client-go's whole scheme takes 15 MB.
 type cluster struct {
@@ -80,7 +83,7 @@ func newCluster(config *rest.Config, o *options, wake chan<- struct{}) (*cluster
 // watch starts to follow the node's pods and returns a function that reports whether
 // the first list is complete. While the server is gone, the pods stay as they were.
 func (c *cluster) watch(ctx context.Context, failed func(error)) (synced func() bool, wait func(), err error) {
-	source := cache.NewListWatchFromClient(c.client, "pods", metav1.NamespaceAll, fields.OneTermEqualSelector("spec.nodeName", c.node))
+	source := cache.NewListWatchFromClient(c.client, "pods", metav1.NamespaceAll, fields.OneTermEqualSelector(fieldNode, c.node))
 	informer := cache.NewSharedInformer(source, &corev1.Pod{}, 0)
 	if err := informer.SetTransform(slim); err != nil {
 		return nil, nil, err
@@ -132,7 +135,7 @@ func (c *cluster) replace(uid string, p *pod) {
 	} else {
 		c.pods[uid] = p
 	}
-	if old != nil && old.watched() || p != nil && (p.watched() || p.note != note{}) {
+	if old != nil && old.OptedIn() || p != nil && (p.OptedIn() || p.note != note{}) {
 		select {
 		case c.wake <- struct{}{}:
 		default:
@@ -203,13 +206,19 @@ func (r right) String() string {
 	return r.verb + " " + r.resource + "/" + r.subresource
 }
 
-// may returns an error unless the program has a right.
+// may returns an error unless the program has a right. Pods are listed and watched with the
+// same field selector as in watch, because a kubelet's account may read those of its own
+// node alone.
 func (c *cluster) may(ctx context.Context, r right) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: r.verb, Resource: r.resource, Subresource: r.subresource},
-	}}
+	attributes := &authorizationv1.ResourceAttributes{Verb: r.verb, Resource: r.resource, Subresource: r.subresource}
+	if r.verb == "list" || r.verb == "watch" {
+		attributes.FieldSelector = &authorizationv1.FieldSelectorAttributes{Requirements: []metav1.FieldSelectorRequirement{
+			{Key: fieldNode, Operator: metav1.FieldSelectorOpIn, Values: []string{c.node}},
+		}}
+	}
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}
 	if err := c.client.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").Body(review).Do(ctx).Into(review); err != nil {
 		return err
 	}

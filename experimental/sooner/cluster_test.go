@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/restartkit/restart/experimental/sooner/internal/decide"
@@ -319,6 +321,45 @@ func TestDryRunSendsNothing(t *testing.T) {
 	})
 }
 
+// In a dry run no record goes, but each exit takes its share of the restarts per minute only
+// once. So another pod's turn comes when it would, and no line is printed again.
+func TestDryRunSharesTheLimits(t *testing.T) {
+	bubble(t, func(t *testing.T, h *host) {
+		h.dryRun = true
+		h.connect()
+		h.state = decide.NewState(decide.Limits{NamespacePerMinute: 6})
+		h.start()
+		for _, name := range []string{"p", "q", "r"} {
+			h.crash(name, name+"0", 42, func(p *corev1.Pod) { p.Annotations[annotationRules] = secondAfter42 })
+		}
+		h.after(5 * time.Minute)
+		const line = " c: exit code 42, restart 1: would "
+		for _, pod := range []string{"p", "q", "r"} {
+			want := []string{"ns/" + pod + line + "start it in 1s"}
+			if pod != "p" {
+				want = append(want, "ns/"+pod+line+"wait 10s, because the restarts per minute are used up")
+			}
+			want = append(want, "ns/"+pod+line+"start it now")
+			if got := h.said.with("ns/" + pod + " "); !slices.Equal(got, want) {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}
+		if n := h.counted("refused", string(decide.ReasonBudget)); n != 2 {
+			t.Errorf("%v exits are held, want 2", n)
+		}
+
+		// The next exit is another one.
+		h.crash("p", "p1", 42, func(p *corev1.Pod) { p.Annotations[annotationRules] = secondAfter42 })
+		h.runtime.with(func() { delete(h.runtime.records, "p0") })
+		h.after(time.Minute)
+		want := []string{"ns/p" + line + "start it in 1s", "ns/p" + line + "start it now"}
+		if got := h.said.with("ns/p "); len(got) != 4 || !slices.Equal(got[2:], want) {
+			t.Errorf("after the next exit: %q, want %q at the end", got, want)
+		}
+		h.want()
+	})
+}
+
 // SIGUSR1 ends the waits of pods with rules, and an annotation that of its own pod.
 func TestRestartNow(t *testing.T) {
 	bubble(t, func(t *testing.T, h *host) {
@@ -345,6 +386,77 @@ func TestRestartNow(t *testing.T) {
 		h.after(0)
 		h.want("RemoveContainer rules", "RemoveContainer now", "RemoveContainer plain")
 	})
+}
+
+// Changed rules decide anew on an exit that waits, with a delay of theirs or none.
+func TestRulesChangeWhileAnExitWaits(t *testing.T) {
+	const (
+		unmatched = `{"action": "Restart", "exitCodes": {"operator": "In", "values": [7]}, "delay": {"initial": "1s", "max": "1s"}}, `
+		on42      = `{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}, "delay": {"initial": "%s", "max": "%s"}}`
+		head      = `{"restartPolicyRules": [`
+	)
+	delay := func(before, d string) string { return head + before + strings.ReplaceAll(on42, "%s", d) + "]}" }
+	for name, tt := range map[string]struct {
+		rules   string
+		removed time.Duration // since the exit; 0 for never
+	}{
+		"the same":            {delay(unmatched, "5m"), 5 * time.Minute},
+		"shorter":             {delay("", "2m"), 2 * time.Minute},
+		"longer":              {delay(unmatched, "10m"), 10 * time.Minute},
+		"another rule's":      {delay(unmatched+unmatched, "5m"), 5 * time.Minute},
+		"left to the kubelet": {head + unmatched + on42[:strings.Index(on42, `, "delay"`)] + "}]}", 0},
+		"no rule matches":     {head + unmatched[:len(unmatched)-2] + "]}", 0},
+		"a curve":             {`{"curve": {"initial": "3m", "max": "3m"}}`, 3 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, h *host) {
+				h.connect()
+				h.start()
+				p := h.crash("p", "p0", 42, func(p *corev1.Pod) { p.Annotations[annotationRules] = delay(unmatched, "5m") })
+				h.after(time.Minute)
+				p = p.DeepCopy()
+				p.Annotations[annotationRules] = tt.rules
+				h.cluster.set(p)
+				if tt.removed == 0 {
+					h.after(time.Hour)
+					h.want()
+					return
+				}
+				h.after(tt.removed - time.Minute - time.Millisecond)
+				h.want()
+				h.after(decide.Poll)
+				h.want("RemoveContainer p0")
+			})
+		})
+	}
+}
+
+// A value that an annotation has had for long ends no wait once wrong rules are mended, also if
+// the agent started meanwhile.
+func TestOldRestartNowEndsNoWait(t *testing.T) {
+	hour := strings.ReplaceAll(secondAfter42, `"1s"`, `"1h"`)
+	for _, first := range []string{hour, "{"} {
+		bubble(t, func(t *testing.T, h *host) {
+			h.connect()
+			p := h.crash("p", "p0", 42, func(p *corev1.Pod) {
+				p.Annotations[annotationRules], p.Annotations[annotationNow] = first, "1"
+			})
+			h.start()
+			h.after(time.Minute)
+			for _, rules := range []string{"{", hour} {
+				p = p.DeepCopy()
+				p.Annotations[annotationRules] = rules
+				h.cluster.set(p)
+				h.after(time.Minute)
+				h.want()
+			}
+			p = p.DeepCopy()
+			p.Annotations[annotationNow] = "2"
+			h.cluster.set(p)
+			h.after(0)
+			h.want("RemoveContainer p0")
+		})
+	}
 }
 
 // The annotation ends the wait of a pod without rules, too.
@@ -449,5 +561,43 @@ func TestClusterPods(t *testing.T) {
 	c.replace(string(p.UID), nil)
 	if all := c.list(); len(all) != 0 || !woken() {
 		t.Errorf("a deleted pod: %v", all)
+	}
+}
+
+// A kubelet's account may list and watch the pods of its own node alone, so --check asks
+// about them with the field selector of the program's requests.
+func TestRightsAreOfTheOwnNode(t *testing.T) {
+	const reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+	s := &fakeServer{answers: map[string]answer{
+		reviews: {http.StatusCreated, `{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "status": {"allowed": true}}`},
+	}}
+	c, err := newCluster(&rest.Config{Host: "http://server", Transport: s}, &options{node: "node1"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rights {
+		if err := c.may(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, request := range s.of("POST " + reviews) {
+		_, body, _ := strings.Cut(request, reviews+" ")
+		object, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(body), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := object.(*authorizationv1.SelfSubjectAccessReview).Spec.ResourceAttributes
+		text := right{a.Verb, a.Resource, a.Subresource}.String()
+		if a.FieldSelector != nil {
+			for _, f := range a.FieldSelector.Requirements {
+				text += fmt.Sprintf(" %s %s %s", f.Key, f.Operator, f.Values)
+			}
+		}
+		got = append(got, text)
+	}
+	want := []string{"list pods spec.nodeName In [node1]", "watch pods spec.nodeName In [node1]", "patch pods/status", "create events"}
+	if !slices.Equal(got, want) {
+		t.Errorf("reviews of %q, want %q", got, want)
 	}
 }

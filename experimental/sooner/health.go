@@ -14,9 +14,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// longestTurn exceeds the time of any turn whose calls to the runtime all end at their
-// deadlines.
-const longestTurn = 5 * time.Minute
+// longestPause exceeds the time between two notes of progress if all calls to the runtime
+// end at their deadlines.
+const longestPause = 5 * time.Minute
 
 // The parts that must be in order before the program can do its work.
 const (
@@ -29,20 +29,20 @@ const (
 type health struct {
 	clock clock.PassiveClock
 
-	mu       sync.Mutex
-	turned   time.Time // when the agent last took a turn
-	troubles map[string]error
+	mu         sync.Mutex
+	progressed time.Time // when the agent last made progress
+	troubles   map[string]error
 }
 
 func newHealth(c clock.PassiveClock) *health {
-	return &health{clock: c, turned: c.Now(), troubles: make(map[string]error)}
+	return &health{clock: c, progressed: c.Now(), troubles: make(map[string]error)}
 }
 
-// turn notes that the agent takes a turn.
-func (h *health) turn() {
+// progress notes that the agent begins a turn, or a change of the runtime in it.
+func (h *health) progress() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.turned = h.clock.Now()
+	h.progressed = h.clock.Now()
 }
 
 // set records an error of a part, or that it works.
@@ -54,12 +54,12 @@ func (h *health) set(part string, err error) {
 	}
 }
 
-// live returns an error if the agent takes no turns any more, so only a restart can help.
+// live returns an error if the agent makes no progress any more, so only a restart can help.
 func (h *health) live() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if d := h.clock.Since(h.turned); d > longestTurn {
-		return fmt.Errorf("the last turn began %v ago", d.Round(time.Second))
+	if d := h.clock.Since(h.progressed); d > longestPause {
+		return fmt.Errorf("no progress for %v", d.Round(time.Second))
 	}
 	return nil
 }

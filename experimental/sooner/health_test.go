@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/restartkit/restart/experimental/sooner/internal/decide"
 )
 
 // probe asks for a path and returns the answer.
@@ -44,11 +47,11 @@ func TestProbes(t *testing.T) {
 	h.want(t, "/readyz", http.StatusServiceUnavailable, "node: ")
 	h.set(partNode, nil)
 	h.want(t, "/readyz", http.StatusOK, "ok")
-	clock.Step(longestTurn)
+	clock.Step(longestPause)
 	h.want(t, "/healthz", http.StatusOK, "ok")
 	clock.Step(time.Second)
-	h.want(t, "/healthz", http.StatusServiceUnavailable, "the last turn began 5m1s ago")
-	h.turn()
+	h.want(t, "/healthz", http.StatusServiceUnavailable, "no progress for 5m1s")
+	h.progress()
 	h.want(t, "/healthz", http.StatusOK, "ok")
 }
 
@@ -69,6 +72,67 @@ func TestReadiness(t *testing.T) {
 		h.after(time.Minute)
 		h.health.want(t, "/readyz", http.StatusOK, "ok")
 		h.health.want(t, "/healthz", http.StatusOK, "ok")
+	})
+}
+
+// A runtime that does not answer any more is noticed also while no pod has rules, or before the
+// API server has listed the pods.
+func TestRuntimeIsReachedWithoutRules(t *testing.T) {
+	for _, listed := range []bool{true, false} {
+		bubble(t, func(t *testing.T, h *host) {
+			h.connect()
+			h.manifests = nil
+			h.synced = func() bool { return listed }
+			h.start()
+			h.after(time.Minute)
+			if _, text := h.health.probe(t, "/readyz"); strings.Contains(text, partRuntime) {
+				t.Errorf("/readyz: %q", text)
+			}
+			h.runtime.setFault(func(context.Context, string, string) error { return status.Error(codes.Unavailable, "gone") })
+			h.after(reachEvery + decide.Poll)
+			for range 60 {
+				h.health.want(t, "/readyz", http.StatusServiceUnavailable, partRuntime)
+				h.after(time.Second)
+			}
+			h.runtime.setFault(nil)
+			h.after(time.Minute)
+			if _, text := h.health.probe(t, "/readyz"); strings.Contains(text, partRuntime) {
+				t.Errorf("/readyz: %q", text)
+			}
+			before := len(h.runtime.of(""))
+			h.after(time.Hour)
+			if n := len(h.runtime.of("")) - before; n > int(time.Hour/reachEvery) {
+				t.Errorf("%d calls in an hour", n)
+			}
+		})
+	}
+}
+
+// A turn with many changes may take long, if each lasts until its deadline. The agent is
+// alive nevertheless.
+func TestLongTurnIsAlive(t *testing.T) {
+	bubble(t, func(t *testing.T, h *host) {
+		const pods = int(2 * longestPause / changeTimeout)
+		for i := range pods {
+			name := fmt.Sprint("web", i)
+			h.static(name, secondAfter42)
+			h.exit(name, fmt.Sprint("run", i), 42, 0)
+		}
+		h.runtime.setFault(func(ctx context.Context, call, _ string) error {
+			if call == "RemoveContainer" {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		})
+		h.start()
+		h.after(decide.Settle)
+		for range pods {
+			h.after(changeTimeout)
+			h.health.want(t, "/healthz", http.StatusOK, "ok")
+		}
+		if n := len(h.runtime.of("RemoveContainer")); n < pods {
+			t.Errorf("%d removals in one turn, want %d", n, pods)
+		}
 	})
 }
 

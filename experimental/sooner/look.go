@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +23,8 @@ const (
 	fullEvery = time.Minute
 	// shownEvery is the time between two lists of exited containers without static pods.
 	shownEvery = 10 * time.Second
+	// reachEvery is the time between two calls of the runtime while nothing is looked at.
+	reachEvery = 10 * time.Second
 )
 
 // look holds the facts that the agent has in a turn.
@@ -31,9 +35,10 @@ type look struct {
 	listed map[string]bool        // UIDs, or nil if the look is at all pods
 }
 
-func (l *look) watched() bool {
+// optedIn reports whether any pod has opted in.
+func (l *look) optedIn() bool {
 	for _, p := range l.pods {
-		if p.watched() {
+		if p.OptedIn() {
 			return true
 		}
 	}
@@ -82,13 +87,13 @@ func (a *agent) wants(l *look) bool {
 	l.listed = a.state.Due(a.clock.Since(a.began))
 	for uid := range differing(l.pods, a.last.pods) {
 		p, old := l.pods[uid], a.last.pods[uid]
-		if p != nil && p.watched() || old != nil && old.watched() && !old.Static {
+		if p != nil && p.OptedIn() || old != nil && old.OptedIn() && !old.Static {
 			l.listed[uid] = true
 		}
 	}
 	for id := range differing(l.exited, a.last.exited) {
 		uid := l.exited[id] + a.last.exited[id] // one is empty
-		if p := l.pods[uid]; len(l.static) > 0 || p != nil && p.watched() {
+		if p := l.pods[uid]; len(l.static) > 0 || p != nil && p.OptedIn() {
 			l.listed[uid] = true
 		}
 	}
@@ -123,15 +128,27 @@ func (a *agent) look(ctx context.Context, l *look) (decide.Plan, error) {
 	if err != nil {
 		return decide.Plan{}, err
 	}
-	o := decide.Observation{Now: a.clock.Now().Round(0), Elapsed: a.clock.Since(a.began), Listed: l.listed, End: a.ending}
+	o := decide.Observation{
+		Now: a.clock.Now().Round(0), Elapsed: a.clock.Since(a.began), Listed: l.listed, End: a.ending, DryRun: a.dryRun,
+	}
+	met := make(map[string]*corev1.Pod)
 	for _, b := range boxes {
 		uid := b.Labels[labelPodUID]
 		o.Sandboxes = append(o.Sandboxes, decide.Sandbox{
 			ID: b.Id, Pod: uid, Created: time.Unix(0, b.CreatedAt), Ready: b.State == cri.PodSandboxState_SANDBOX_READY,
 		})
-		if p := l.static[b.Labels[labelPodNamespace]+"/"+b.Labels[labelPodName]]; p != nil && l.pods[uid] == nil && covers(a.namespaces, p.Namespace) {
-			l.pods[uid] = a.staticPod(p, uid)
+		p := l.static[b.Labels[labelPodNamespace]+"/"+b.Labels[labelPodName]]
+		if first := cmp.Or(a.met[uid], p); first != nil {
+			met[uid] = first // also while the manifest is missing or has a mistake
 		}
+		if p != nil && l.pods[uid] == nil && covers(a.namespaces, p.Namespace) {
+			n := a.staticPod(p, uid)
+			n.Ended = n.Ended || superseded(met[uid], p, uid)
+			l.pods[uid] = n
+		}
+	}
+	if l.listed == nil {
+		a.met = met
 	}
 	if o.Records, err = a.records(ctx, containers, l); err != nil {
 		return decide.Plan{}, err
@@ -143,6 +160,14 @@ func (a *agent) look(ctx context.Context, l *look) (decide.Plan, error) {
 		a.full = a.clock.Now()
 	}
 	return a.state.Step(o), nil
+}
+
+// superseded reports whether a static pod, first seen with one manifest, gives way to a pod of
+// another. The kubelet derives a pod's UID from its manifest, unless that has one itself, and
+// ends the pod of the former UID before it starts the next. A change without a meaning to the
+// kubelet, such as a default value written out, counts too: that pod is left to the kubelet.
+func superseded(first, now *corev1.Pod, uid string) bool {
+	return string(now.UID) != uid && !reflect.DeepEqual(first, now)
 }
 
 // staticPod returns a pod of a manifest, and logs the mistakes in its annotation, since
@@ -187,7 +212,7 @@ type detail struct {
 	failed bool // the runtime cannot tell the status
 }
 
-// records converts containers, with the statuses of exited ones of watched pods.
+// records converts containers, with the statuses of exited ones of pods that have opted in.
 func (a *agent) records(ctx context.Context, containers []*cri.Container, l *look) ([]decide.Record, error) {
 	var records []decide.Record
 	seen := make(map[string]bool)
@@ -196,7 +221,7 @@ func (a *agent) records(ctx context.Context, containers []*cri.Container, l *loo
 			ID: c.Id, Sandbox: c.PodSandboxId, Pod: c.Labels[labelPodUID], Name: c.Labels[labelContainer],
 			State: stateOf(c.State), Created: time.Unix(0, c.CreatedAt),
 		}
-		if p := l.pods[r.Pod]; r.State == decide.Exited && p != nil && p.watched() {
+		if p := l.pods[r.Pod]; r.State == decide.Exited && p != nil && p.OptedIn() {
 			d, ok := a.details[c.Id]
 			if !ok || !d.record.Created.Equal(r.Created) || !d.record.Detailed {
 				told := d.failed

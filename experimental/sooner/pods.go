@@ -57,9 +57,6 @@ func newNote(reason, text string) note {
 
 func (p *pod) String() string { return p.Namespace + "/" + p.name }
 
-// watched reports whether decisions about the pod are wanted.
-func (p *pod) watched() bool { return p.Rules != nil || p.Now != "" }
-
 // folder returns the name of the pod's log folder.
 func (p *pod) folder() string { return p.Namespace + "_" + p.name + "_" + p.UID }
 
@@ -170,9 +167,7 @@ func newPod(p *corev1.Pod, all *restartrules.Rules, old *pod) *pod {
 	default:
 		n.Rules, n.note = parseRules(n.text)
 	}
-	if n.note.reason == reasonInvalid {
-		n.Now = ""
-	}
+	n.Invalid = n.note.reason == reasonInvalid
 	started := make(map[string]bool)
 	n.Shown = make(map[string]decide.Shown)
 	for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {

@@ -177,7 +177,7 @@ func TestMistakesInAnnotation(t *testing.T) {
 		if n.note.reason != reasonInvalid || !strings.HasPrefix(n.note.text, "annotation "+annotationRules+": ") || !strings.Contains(n.note.text, want) || len(n.note.text) > longestNote {
 			t.Errorf("%s: %v, want %q in it", short, n.note, want)
 		}
-		if n.Rules != nil || n.watched() || n.text != bounded(text) {
+		if n.Rules != nil || !n.Invalid || n.OptedIn() || n.text != bounded(text) {
 			t.Errorf("%s: %+v", short, n)
 		}
 		samePod(t, p, nil)
@@ -195,7 +195,7 @@ func TestContradictionInAnnotation(t *testing.T) {
 	if n.note.reason != reasonUnreachable || !strings.Contains(n.note.text, "restartPolicyRules[1]: ") || !strings.Contains(n.note.text, "restartPolicyRules[0] decides") {
 		t.Errorf("%+v", n.note)
 	}
-	if !n.watched() || len(n.Rules.Rules) != 2 {
+	if !n.OptedIn() || len(n.Rules.Rules) != 2 {
 		t.Errorf("%+v", n)
 	}
 	if again := newPod(p, nil, n); !reflect.DeepEqual(again, n) {
@@ -207,7 +207,7 @@ func TestContradictionInAnnotation(t *testing.T) {
 		`{"restartPolicyRules": [{"action": "Restart", "minFailures": 3, "delay": {"initial": "1s", "max": "1s"}}, {"action": "GiveUp", "minFailures": 1}]}`,
 	} {
 		p.Annotations[annotationRules] = rules
-		if n := newPod(p, nil, nil); n.note != (note{}) || !n.watched() {
+		if n := newPod(p, nil, nil); n.note != (note{}) || !n.OptedIn() {
 			t.Errorf("%s: %+v", rules, n.note)
 		}
 	}
@@ -229,7 +229,7 @@ func TestLargeAnnotationsAreNotKept(t *testing.T) {
 		s := object.(*corev1.Pod)
 		n := newPod(s, nil, nil)
 		if i > 0 {
-			if len(s.Annotations) > 0 || n.text != "" || n.note != (note{}) || n.watched() {
+			if len(s.Annotations) > 0 || n.text != "" || n.note != (note{}) || n.OptedIn() {
 				t.Errorf("of a finished pod: %+v, %+v", s.Annotations, n)
 			}
 			continue

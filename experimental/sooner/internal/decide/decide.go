@@ -67,9 +67,15 @@ type Pod struct {
 	Containers []Container
 	// Shown holds the exits that the API server shows, by the container's id.
 	Shown map[string]Shown
-	Rules *restartrules.Rules // nil unless the pod has opted in
+	Rules *restartrules.Rules // nil without rules
 	Now   string              // value of its annotation restart-now
+	// Invalid reports whether the annotation of rules has mistakes. The pod is then left to
+	// the kubelet. Now remains, so that an old value is not taken for a new one later.
+	Invalid bool
 }
+
+// OptedIn reports whether decisions about the pod are wanted.
+func (p *Pod) OptedIn() bool { return !p.Invalid && (p.Rules != nil || p.Now != "") }
 
 // Shown is an exit that the API server shows.
 type Shown struct {
@@ -90,6 +96,9 @@ type Observation struct {
 	// step decides only about them.
 	Listed map[string]bool
 	End    bool // end all waits, with all pods listed
+	// DryRun says that the plan is not carried out. A record is then planned to be removed,
+	// and takes its share of the limits, only once.
+	DryRun bool
 }
 
 // Plan is the result of a step.
@@ -135,7 +144,7 @@ const (
 	ReasonInit      Reason = "init-containers"   // their records would not prevent another run
 	ReasonLog       Reason = "log"               // the logs would not continue the restart count
 	ReasonUnread    Reason = "status-unknown"    // its status is not read yet
-	ReasonRetry     Reason = "removal-failed"    // the next try is later
+	ReasonRetry     Reason = "removal-failed"    // the next try is later, or never in a dry run
 	ReasonElsewhere Reason = "another-container" // one that ended restarts all containers
 )
 

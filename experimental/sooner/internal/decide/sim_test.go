@@ -102,16 +102,35 @@ func (w *world) newPod(i int) *simPod {
 		}
 		p.Containers = append(p.Containers, Container{Name: fmt.Sprint("c-", n), Policy: own})
 	}
-	curve := func(n int) *backoff.Policy {
-		return &backoff.Policy{Initial: time.Second, Max: 30 * time.Second, FreeFailures: n}
-	}
-	on42 := backoff.Rule{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: "In", Values: []int32{42}}, Delay: curve(1000)}
-	all := []*restartrules.Rules{nil, {Rules: []backoff.Rule{on42}}, {Rules: []backoff.Rule{on42}, Curve: curve(0)}, {}}
-	if p.Rules = all[w.draw(len(all))]; w.faultless {
-		p.Rules = all[1]
+	if p.Rules = w.anyRules(); w.faultless {
+		p.Rules = &restartrules.Rules{Rules: []backoff.Rule{on42(1000)}}
 	}
 	w.sandbox(p)
 	return p
+}
+
+func simCurve(free int) *backoff.Policy {
+	return &backoff.Policy{Initial: time.Second, Max: 30 * time.Second, FreeFailures: free}
+}
+
+// on42 returns a rule that restarts after code 42.
+func on42(free int) backoff.Rule {
+	return backoff.Rule{
+		Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: "In", Values: []int32{42}}, Delay: simCurve(free),
+	}
+}
+
+// anyRules draws rules of a pod, or none. Code 42 is exempt by the first rule or the second.
+func (w *world) anyRules() *restartrules.Rules {
+	unmatched := backoff.Rule{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: "In", Values: []int32{7}}}
+	all := []*restartrules.Rules{
+		nil,
+		{Rules: []backoff.Rule{on42(1000)}},
+		{Rules: []backoff.Rule{on42(1000)}, Curve: simCurve(0)},
+		{},
+		{Rules: []backoff.Rule{unmatched, on42(0)}},
+	}
+	return all[w.draw(len(all))]
 }
 
 // sandbox gives a pod a new sandbox. All containers in the last one end.

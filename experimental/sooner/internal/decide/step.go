@@ -2,10 +2,13 @@ package decide
 
 import (
 	"maps"
+	"math"
+	"reflect"
 	"slices"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/kube/restartrules"
 )
 
 // State is the memory between steps. Create one with NewState.
@@ -31,12 +34,13 @@ type State struct {
 	restarter *backoff.Restarter[string]
 	budget    *budget
 
-	seen    map[string]sighting // exited records, and those named PokeName, by id
-	ended   map[string]bool     // ids whose waits were ended
-	now     map[string]string   // the pods' annotation restart-now, by UID
-	removed map[string]bool     // containers of static pods that wait for a record
-	tries   map[string]attempts // removals, by id
-	pokes   map[string]attempts // by container
+	seen    map[string]sighting            // exited records, and those named PokeName, by id
+	ended   map[string]bool                // ids whose waits were ended
+	now     map[string]string              // the pods' annotation restart-now, by UID
+	rules   map[string]*restartrules.Rules // that decided on the pods' exits, by UID
+	removed map[string]bool                // containers of static pods that wait for a record
+	tries   map[string]attempts            // removals, by id
+	pokes   map[string]attempts            // by container
 
 	next map[string]time.Duration // when a pod awaits a step, by UID
 }
@@ -67,6 +71,7 @@ func NewState(l Limits) *State {
 		seen:    make(map[string]sighting),
 		ended:   make(map[string]bool),
 		now:     make(map[string]string),
+		rules:   make(map[string]*restartrules.Rules),
 		removed: make(map[string]bool),
 		tries:   make(map[string]attempts),
 		pokes:   make(map[string]attempts),
@@ -99,6 +104,12 @@ func (s *State) Meet(pod, now string) {
 	if _, known := s.now[pod]; !known {
 		s.now[pod] = now
 	}
+}
+
+// Forget drops the values that Meet has noted of pods that are not known any more. Step drops
+// those, and all other memory of such pods, itself.
+func (s *State) Forget(known func(pod string) bool) {
+	maps.DeleteFunc(s.now, func(pod, _ string) bool { return !known(pod) })
 }
 
 // Due returns the UIDs of the pods that await a step at this time.
@@ -199,10 +210,15 @@ func (s *step) try(of map[string]attempts, pod, id string) bool {
 func (s *step) pod(p *Pod) {
 	last, known := s.now[p.UID]
 	s.now[p.UID] = p.Now
-	optedIn := p.Rules != nil || p.Now != ""
-	if !optedIn {
+	if !p.OptedIn() {
 		return
 	}
+	if rules := s.rules[p.UID]; rules != p.Rules && !reflect.DeepEqual(rules, p.Rules) {
+		for _, c := range p.Containers { // the new rules decide on the last exits, and count from them
+			s.restarter.Reset(key(p.UID, c.Name))
+		}
+	}
+	s.rules[p.UID] = p.Rules
 	end := s.o.End && p.Rules != nil || known && p.Now != "" && p.Now != last
 	records := s.records[p.UID]
 	slices.SortFunc(records, func(a, b Record) int { return b.Created.Compare(a.Created) }) // newest first
@@ -237,7 +253,9 @@ func (s *step) pod(p *Pod) {
 		v.Reason, v.Wait = s.judge(p, c, r, len(all), records, box, ready)
 		if rest := s.tries[r.ID].next - s.o.Elapsed; v.Reason == ReasonDue && rest > 0 {
 			v.Reason = ReasonRetry
-			s.again(p.UID, rest)
+			if !s.o.DryRun {
+				s.again(p.UID, rest)
+			}
 		}
 		switch v.Reason {
 		case ReasonDue:
@@ -267,8 +285,12 @@ func (s *step) grant() {
 			s.again(c.pod.UID, wait)
 			continue
 		}
-		s.try(s.tries, c.pod.UID, c.record.ID)
 		s.plan.Remove = append(s.plan.Remove, c.record)
+		if s.o.DryRun {
+			s.tries[c.record.ID] = attempts{1, math.MaxInt64} // the record stays
+			continue
+		}
+		s.try(s.tries, c.pod.UID, c.record.ID)
 		s.again(c.pod.UID, 0) // to poke
 		k := key(c.pod.UID, c.record.Name)
 		if c.pod.Static {
@@ -344,6 +366,7 @@ func (s *step) forget() {
 	drop(s.ended, records)
 	drop(s.tries, records)
 	drop(s.now, pods)
+	drop(s.rules, pods)
 	drop(s.removed, containers)
 	drop(s.pokes, containers)
 	s.budget.forget(s.o.Pods, s.o.Elapsed)

@@ -199,7 +199,7 @@ func (a *simAgent) allowed(p *simPod, r Record) {
 			refuse("too many per minute")
 		}
 	}
-	if rules := p.Rules; rules != nil && !a.state.ended[r.ID] && truth.code != 42 && rules.Curve == nil {
+	if rules := p.Rules; rules != nil && !a.state.ended[r.ID] && rules.Curve == nil && (truth.code != 42 || len(rules.Rules) == 0) {
 		refuse("its exit is left to the kubelet")
 	}
 }
@@ -244,7 +244,7 @@ func (a *simAgent) fault() (end bool) {
 	if a.draw(a.calm) > 0 {
 		return false
 	}
-	switch a.draw(9) {
+	switch a.draw(10) {
 	case 0:
 		a.kinds["clock"]++
 		a.skew += time.Duration(a.draw(7200)-3600) * time.Second
@@ -276,6 +276,9 @@ func (a *simAgent) fault() (end bool) {
 	case 8:
 		a.kinds["sandbox ends"]++
 		a.sandbox(a.pods[a.draw(len(a.pods))])
+	case 9:
+		a.kinds["rules change"]++
+		a.pods[a.draw(len(a.pods))].Rules = a.anyRules()
 	}
 	return false
 }
@@ -311,7 +314,7 @@ func TestRemovalsAreAllowed(t *testing.T) {
 	if *worlds < 100 {
 		return
 	}
-	for _, kind := range []string{"clock", "agent restarts", "kubelet restarts", "pod is deleted", "agent dies after a removal", "waits end", "restart-now", "removal fails", "id used again", "sandbox ends"} {
+	for _, kind := range []string{"clock", "agent restarts", "kubelet restarts", "pod is deleted", "agent dies after a removal", "waits end", "restart-now", "removal fails", "id used again", "sandbox ends", "rules change"} {
 		if kinds[kind] == 0 {
 			t.Errorf("no fault %q", kind)
 		}
@@ -424,6 +427,42 @@ func TestVerdicts(t *testing.T) {
 		})
 		if len(plan.Verdicts) != 1 || plan.Verdicts[0].Reason != c.want || (len(plan.Remove) == 1) != (c.want == ReasonDue) {
 			t.Errorf("%s: %+v, want %s", name, plan, c.want)
+		}
+	}
+}
+
+// Changed rules start the curves over. Equal rules, read again, do not.
+func TestChangedRulesStartOver(t *testing.T) {
+	rules := func(initial time.Duration) *restartrules.Rules {
+		return &restartrules.Rules{Curve: &backoff.Policy{Initial: initial, Max: time.Hour}}
+	}
+	for _, tt := range []struct {
+		rules *restartrules.Rules
+		wait  time.Duration
+	}{
+		{rules(4 * time.Second), 8 * time.Second},
+		{rules(3 * time.Second), 3 * time.Second},
+	} {
+		s := NewState(Limits{})
+		var plan Plan
+		for run, r := range []*restartrules.Rules{rules(4 * time.Second), rules(4 * time.Second), tt.rules} {
+			exit := min(run, 1)
+			at := epoch.Add(time.Duration(exit) * time.Minute)
+			id := fmt.Sprint("run-", exit)
+			plan = s.Step(Observation{
+				Now: at, Elapsed: time.Duration(exit) * time.Minute,
+				Pods: []Pod{{
+					UID: "p", Containers: []Container{{Name: "c"}}, Rules: r, Shown: map[string]Shown{id: {Name: "c", Finished: at}},
+				}},
+				Sandboxes: []Sandbox{{ID: "s", Pod: "p", Ready: true, Created: epoch}},
+				Records: []Record{{
+					ID: id, Sandbox: "s", Pod: "p", Name: "c", State: Exited, Created: at.Add(-time.Second), Detailed: true,
+					Code: 1, Started: at.Add(-time.Second), Finished: at, RestartCount: int64(exit), NextCount: int64(exit) + 1,
+				}},
+			})
+		}
+		if v := plan.Verdicts; len(v) != 1 || v[0].Reason != ReasonWaiting || v[0].Wait != tt.wait {
+			t.Errorf("verdicts %+v, want a wait of %v", v, tt.wait)
 		}
 	}
 }
