@@ -6,8 +6,9 @@
 //	processes 'sleep 1; exit 3' 'sleep 2'
 //
 // A command that fails runs again after a delay that grows. One that succeeds is finished.
-// At the end, commands that still run get SIGTERM, and SIGKILL five seconds later, with all
-// that they have started. If this program is killed itself, they run on. Use
+// What a command leaves running gets SIGKILL five seconds after the command's end. At the
+// end of this program, commands that still run get SIGTERM, and SIGKILL five seconds later,
+// with all that they have started. If this program is killed itself, they run on. Use
 // examples/supervisor to find them again.
 package main
 
@@ -58,8 +59,8 @@ func main() {
 // the error.
 func run(ctx context.Context, line string, grace time.Duration) error {
 	cmd := exec.CommandContext(ctx, "sh", "-c", line)
-	// Since these are no files, the command writes to pipes, and Wait waits until nobody holds
-	// them any more: a child may outlive the shell.
+	// Since these are no files, the command writes to pipes. A child may outlive the shell, so
+	// Wait waits until nobody holds them any more, but for at most WaitDelay.
 	cmd.Stdout, cmd.Stderr = struct{ io.Writer }{os.Stdout}, struct{ io.Writer }{os.Stderr}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that Ctrl-C reaches only this program
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
@@ -68,7 +69,7 @@ func run(ctx context.Context, line string, grace time.Duration) error {
 		return err
 	}
 	err := cmd.Wait()
-	if errors.Is(err, exec.ErrWaitDelay) { // the command has succeeded, but not all that it started has ended
+	if errors.Is(err, exec.ErrWaitDelay) { // the shell has succeeded, but not all that it started has ended
 		err = nil
 	}
 	if kill := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); kill != nil && !errors.Is(kill, syscall.ESRCH) {

@@ -20,8 +20,10 @@ func TestExitCodeIsInTheError(t *testing.T) {
 	if err := run(context.Background(), "exit 3", grace); !errors.As(err, &exit) || exit.ExitCode() != 3 {
 		t.Error(err)
 	}
-	if err := run(context.Background(), "exit 0", grace); err != nil {
-		t.Error(err)
+	for _, succeeds := range []string{"exit 0", "sleep 1000 & exit 0"} {
+		if err := run(context.Background(), succeeds, time.Millisecond); err != nil {
+			t.Error(succeeds, err)
+		}
 	}
 }
 
@@ -36,11 +38,11 @@ func TestCancelEndsACommandAndItsChildren(t *testing.T) {
 		"after a while":  {"trap 'echo ended >&3; exit' TERM; echo ready >&3; while :; do sleep 0.01; done", time.Minute, "ended\n"},
 		"not by SIGTERM": {"trap '' TERM; echo ready >&3; while :; do sleep 1000; done", time.Millisecond, ""},
 	} {
-		t.Run(name, func(t *testing.T) { cancelled(t, tt.child, tt.grace, tt.last) })
+		t.Run(name, func(t *testing.T) { testCancel(t, tt.child, tt.grace, tt.last) })
 	}
 }
 
-func cancelled(t *testing.T, child string, grace time.Duration, last string) {
+func testCancel(t *testing.T, child string, grace time.Duration, last string) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)

@@ -36,21 +36,21 @@ type agent struct {
 	clock      clock.Clock
 	began      time.Time
 
-	state    *decide.State
-	last     *look                  // the last one, nil before the first
-	full     time.Time              // of the last look at all pods
-	polled   time.Time              // when the exited containers were listed
-	reached  time.Time              // when the runtime last answered reach
-	awaits   bool                   // the state awaits a step
-	ending   bool                   // all waits
-	replaced bool                   // manifests, since the last look
-	met      map[string]*corev1.Pod // manifests with which static pods were first seen, by UID
-	details  map[string]detail
-	images   map[string]*cri.ImageSpec // by container
-	verdicts map[string]verdict        // last ones, by record
-	told     map[string]*telling       // about annotations, by pod
-	requests sync.WaitGroup
-	slots    chan struct{} // limits the requests under way
+	state       *decide.State
+	last        *look                  // the last one, nil before the first
+	full        time.Time              // of the last look at all pods
+	polled      time.Time              // when the exited containers were listed
+	lastReached time.Time              // when the runtime last answered reach
+	awaits      bool                   // the state awaits a step
+	ending      bool                   // all waits
+	replaced    bool                   // manifests, since the last look
+	manifestOf  map[string]*corev1.Pod // manifests with which static pods were first seen, by UID
+	details     map[string]detail
+	images      map[string]*cri.ImageSpec // by container
+	verdicts    map[string]verdict        // last ones, by record
+	told        map[string]*telling       // about annotations, by pod
+	requests    sync.WaitGroup
+	slots       chan struct{} // limits the requests under way
 }
 
 // telling is the creation of an Event about an annotation.
@@ -209,13 +209,13 @@ func (a *agent) turn(ctx context.Context) (again bool, err error) {
 // reach asks the runtime for its version, at most every reachEvery, so that it is known to
 // answer while nothing is looked at.
 func (a *agent) reach(ctx context.Context) error {
-	if a.clock.Since(a.reached) < reachEvery {
+	if a.clock.Since(a.lastReached) < reachEvery {
 		return nil
 	}
 	if _, err := a.node.version(ctx); err != nil {
 		return err
 	}
-	a.reached = a.clock.Now()
+	a.lastReached = a.clock.Now()
 	return nil
 }
 

@@ -737,11 +737,26 @@ func TestStaticPodIsReplaced(t *testing.T) {
 			if got := h.runtime.of("RemoveContainer next"); len(got) != 1 {
 				t.Errorf("removals of the next: %q", got)
 			}
-			if len(h.met) != 1 {
-				t.Errorf("%d manifests are kept", len(h.met))
+			if len(h.manifestOf) != 1 {
+				t.Errorf("%d manifests are kept", len(h.manifestOf))
 			}
 		})
 	}
+	t.Run("before it was looked at", func(t *testing.T) {
+		bubble(t, func(t *testing.T, h *host) {
+			h.static("web", tenAfter42)
+			h.runtime.with(func() { clear(h.runtime.boxes) })
+			h.start()
+			h.after(30 * time.Second)
+			h.runtime.box("default", "web-node1", "uid-web")
+			h.runs("web", "old", 0)
+			h.after(time.Second)
+			replace(h, `"image": "i"`, `"image": "other"`)
+			h.exit("web", "old", 42, 0)
+			h.after(time.Minute)
+			h.want()
+		})
+	})
 	t.Run("with a UID", func(t *testing.T) {
 		bubble(t, func(t *testing.T, h *host) {
 			h.static("web", tenAfter42)

@@ -321,6 +321,25 @@ func TestDryRunSendsNothing(t *testing.T) {
 	})
 }
 
+// Rules that change in a dry run are tried, too.
+func TestDryRunWithChangedRules(t *testing.T) {
+	bubble(t, func(t *testing.T, h *host) {
+		h.dryRun = true
+		h.connect()
+		h.start()
+		p := h.crash("p", "p0", 42, func(p *corev1.Pod) { p.Annotations[annotationRules] = secondAfter42 })
+		h.after(time.Minute)
+		changed := p.DeepCopy()
+		changed.Annotations[annotationRules] = strings.ReplaceAll(secondAfter42, `"1s"`, `"2m"`)
+		h.cluster.set(changed)
+		h.after(5 * time.Minute)
+		const line = "ns/p c: exit code 42, restart 1: would start it "
+		if got := h.said.with("ns/p "); len(got) != 4 || got[1] != line+"now" || got[3] != line+"now" {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
 // In a dry run no record goes, but each exit takes its share of the restarts per minute only
 // once. So another pod's turn comes when it would, and no line is printed again.
 func TestDryRunSharesTheLimits(t *testing.T) {

@@ -131,24 +131,29 @@ func (a *agent) look(ctx context.Context, l *look) (decide.Plan, error) {
 	o := decide.Observation{
 		Now: a.clock.Now().Round(0), Elapsed: a.clock.Since(a.began), Listed: l.listed, End: a.ending, DryRun: a.dryRun,
 	}
-	met := make(map[string]*corev1.Pod)
+	manifests := make(map[string]*corev1.Pod)
 	for _, b := range boxes {
 		uid := b.Labels[labelPodUID]
 		o.Sandboxes = append(o.Sandboxes, decide.Sandbox{
 			ID: b.Id, Pod: uid, Created: time.Unix(0, b.CreatedAt), Ready: b.State == cri.PodSandboxState_SANDBOX_READY,
 		})
-		p := l.static[b.Labels[labelPodNamespace]+"/"+b.Labels[labelPodName]]
-		if first := cmp.Or(a.met[uid], p); first != nil {
-			met[uid] = first // also while the manifest is missing or has a mistake
+		name := b.Labels[labelPodNamespace] + "/" + b.Labels[labelPodName]
+		p := l.static[name]
+		before := p // a sandbox that is new may be of the manifest that was there before
+		if a.last != nil {
+			before = cmp.Or(a.last.static[name], p)
+		}
+		if first := cmp.Or(a.manifestOf[uid], before); first != nil {
+			manifests[uid] = first // also while the manifest is missing or has a mistake
 		}
 		if p != nil && l.pods[uid] == nil && covers(a.namespaces, p.Namespace) {
 			n := a.staticPod(p, uid)
-			n.Ended = n.Ended || superseded(met[uid], p, uid)
+			n.Ended = n.Ended || superseded(manifests[uid], p, uid)
 			l.pods[uid] = n
 		}
 	}
 	if l.listed == nil {
-		a.met = met
+		a.manifestOf = manifests
 	}
 	if o.Records, err = a.records(ctx, containers, l); err != nil {
 		return decide.Plan{}, err

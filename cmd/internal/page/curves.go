@@ -36,7 +36,7 @@ type Policy struct {
 	Max     string  `json:"max"`
 	Factor  float64 `json:"factor"`
 	Jitter  float64 `json:"jitter"`
-	Reset   string  `json:"reset"` // or never; empty for twice the maximum
+	Reset   string  `json:"reset"` // a duration or "never"; empty means twice Max
 
 	Starts  int    `json:"starts,omitempty"`  // a preset's limit within Within; 0 for none
 	Within  string `json:"within,omitempty"`  // empty for no limit

@@ -57,7 +57,9 @@ const (
 	startTime  = time.Second
 	endingTime = time.Second
 
-	restartAllTime = 2 * time.Second // minimumGracePeriodInSeconds of the kubelet
+	// restartAllTime is how long others run on, at most, once a container restarts all:
+	// minimumGracePeriodInSeconds of the kubelet.
+	restartAllTime = 2 * time.Second
 )
 
 // Bounds of a run. longestAnswer bounds its time in addition.
@@ -248,7 +250,8 @@ func exitPolicies(pod *corev1.PodSpec) map[string]backoff.ExitPolicy {
 }
 
 // restart restarts a container in its pod as a kubelet does. After a long run the delay
-// starts over. A restart of all containers has no delay, and begins with the init containers.
+// starts over. A restart of all containers has no delay and forgets the failures before it.
+// It only waits for the other containers to end.
 func (s *simulation) restart(p *pod, action backoff.Action) {
 	s.c.Change(p.uid, func(object *batch.Pod) {
 		statuses := &object.Status.ContainerStatuses
@@ -257,6 +260,16 @@ func (s *simulation) restart(p *pod, action backoff.Action) {
 		}
 		*statuses = countRestart(*statuses, p.at.container)
 	})
+	if action == backoff.ActionRestartAll {
+		clear(p.streak)
+		wait := restartAllTime
+		if len(s.c.Job.Spec.Template.Spec.Containers) == 1 {
+			wait = 0
+		}
+		s.log.restarted(s.c.Now, p, action, wait)
+		p.phase, p.next = restarting, s.c.Now.Add(wait)
+		return
+	}
 	policy := backoff.CrashLoop()
 	if p.streak == nil {
 		p.streak = make(map[string]int)
@@ -266,9 +279,6 @@ func (s *simulation) restart(p *pod, action backoff.Action) {
 	}
 	p.streak[p.at.container]++
 	delay := policy.Delay(p.streak[p.at.container])
-	if action == backoff.ActionRestartAll {
-		delay = restartAllTime
-	}
 	s.log.restarted(s.c.Now, p, action, delay)
 	p.phase, p.next = restarting, s.c.Now.Add(delay)
 }

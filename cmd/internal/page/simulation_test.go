@@ -177,8 +177,12 @@ func TestContainersRestartByTheirOwnRules(t *testing.T) {
 		manifest, script string
 		want             []string
 	}{
-		{manifest, "*: 42, 43, 0\n", []string{
+		{manifest, "*: 42, 43, 42, 0\n", []string{
 			"pod plain-1: container main ends with exit code 42, and restarts in 10s",
+			"pod plain-1: container main ends with exit code 43, and all containers restart in 0s",
+			"pod plain-1: container main ends with exit code 42, and restarts in 10s",
+		}},
+		{strings.Replace(manifest, "containers: [", "containers: [{name: other, image: x}, ", 1), "*: main=43, 0\n", []string{
 			"pod plain-1: container main ends with exit code 43, and all containers restart in 2s",
 		}},
 		{manifest, "*: 1, 0\n", []string{"pod plain-1 fails: container main ends with exit code 1; the Job has no failure policy: failure 1 of the Job, limit 6, the replacement starts after 10s"}},

@@ -334,12 +334,12 @@ func TestNextSelects(t *testing.T) {
 		if err := json.Unmarshal([]byte(cluster), &list); err != nil {
 			t.Fatal(err, stderr)
 		}
-		got := ""
+		var got strings.Builder
 		for _, w := range list.Items {
-			got += w.Kind + "/" + w.Name + " " + w.Reason + map[bool]string{true: " never"}[w.Never] + ", "
+			got.WriteString(w.Kind + "/" + w.Name + " " + w.Reason + map[bool]string{true: " never"}[w.Never] + ", ")
 		}
-		if got != want {
-			t.Errorf("-l %q: %q, want %q", selector, got, want)
+		if got.String() != want {
+			t.Errorf("-l %q: %q, want %q", selector, got.String(), want)
 		}
 		if _, files, stderr := invokeWith(t, jobsAndPods, "", "next", "-f", "-", "-l", selector, "-o", "json", "--at", "2026-11-01T12:00:00Z"); files != cluster {
 			t.Errorf("-l %q: the cluster gives\n%s and the files\n%s%s", selector, cluster, files, stderr)

@@ -178,7 +178,8 @@ func (p *program) addPods(ctx context.Context, c *cluster, s *selection, namespa
 }
 
 // addJobs adds the Jobs of the CronJobs among the targets in a namespace, and those of the
-// pods, whose deadlines end these too. Who may not read Jobs is told less.
+// pods, whose deadlines end these too. Without
+// the right to list Jobs, their deadlines are left out without a warning.
 func (p *program) addJobs(ctx context.Context, c *cluster, s *selection, namespace string) error {
 	known := make(map[types.UID]bool)
 	for _, job := range s.objects.Jobs {

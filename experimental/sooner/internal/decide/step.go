@@ -217,6 +217,11 @@ func (s *step) pod(p *Pod) {
 		for _, c := range p.Containers { // the new rules decide on the last exits, and count from them
 			s.restarter.Reset(key(p.UID, c.Name))
 		}
+		if s.o.DryRun { // they may plan a removal again
+			for _, r := range s.records[p.UID] {
+				delete(s.tries, r.ID)
+			}
+		}
 	}
 	s.rules[p.UID] = p.Rules
 	end := s.o.End && p.Rules != nil || known && p.Now != "" && p.Now != last

@@ -166,7 +166,7 @@ func (v *podView) explainRunning(c *Container, h *convert.History, events []*cor
 	if c.Restarts > 0 && h.Role != convert.RoleInit {
 		v.nextExit(c, h)
 	}
-	started := h.Status.Started
+	started, readiness := h.Status.Started, firstReadiness(c, h)
 	switch {
 	case h.Role == convert.RoleInit && !v.unstable(c):
 		c.Why = "the containers after it start when it has succeeded"
@@ -184,9 +184,8 @@ func (v *podView) explainRunning(c *Container, h *convert.History, events []*cor
 		c.short, c.Trouble = sentence(": ", "is not ready, because its startup probe has not succeeded yet", probeFailure(events, "startup", c.Since)), true
 		c.Why = "it runs and " + c.short
 		c.Advice = startupAdvice(h)
-	case v.Now.Before(firstReadiness(c, h)):
-		first := firstReadiness(c, h)
-		c.short, c.Trouble = fmt.Sprintf("is not ready yet, because its readiness probe begins %s after its start (initialDelaySeconds), at %s", short(first.Sub(c.Since)), until(first, v.Now)), true
+	case v.Now.Before(readiness):
+		c.short, c.Trouble = fmt.Sprintf("is not ready yet, because its readiness probe begins %s after its start (initialDelaySeconds), at %s", short(readiness.Sub(c.Since)), until(readiness, v.Now)), true
 		c.Why = "it runs and " + c.short
 		c.Advice = "wait, or lower readinessProbe.initialDelaySeconds if it is ready sooner"
 	case h.Container.ReadinessProbe != nil:
@@ -228,16 +227,18 @@ func (v *podView) livenessFails(c *Container, h *convert.History, events []*core
 }
 
 // firstReadiness returns the earliest time of the first readiness probe of a container that
-// runs, or zero if unknown.
+// runs, or zero if it is unknown or has no delay.
 func firstReadiness(c *Container, h *convert.History) time.Time {
 	probe := h.Container.ReadinessProbe
-	if probe == nil || c.Since.IsZero() {
+	if probe == nil || probe.InitialDelaySeconds <= 0 || c.Since.IsZero() {
 		return time.Time{}
 	}
 	return c.Since.Add(time.Duration(probe.InitialDelaySeconds) * time.Second)
 }
 
-// startupAdvice says when a startup probe gives up, and what the kubelet does then.
+// startupAdvice says when a startup probe gives up, and what the kubelet does then: it ends
+// the container, and plans its restart by the policy, without the rules. If the policy is
+// Never, the rules decide once the container has ended, with a code that nobody knows yet.
 func startupAdvice(h *convert.History) string {
 	probe := h.Container.StartupProbe
 	if probe == nil {
@@ -246,12 +247,11 @@ func startupAdvice(h *convert.History) string {
 	period, failures := cmp.Or(probe.PeriodSeconds, 10), cmp.Or(probe.FailureThreshold, 3)
 	most := time.Duration(probe.InitialDelaySeconds)*time.Second + time.Duration(period)*time.Duration(failures)*time.Second
 	then := "restarts it"
-	switch action, _ := h.Policy.DecideExit(backoff.Exit{Code: 137}, 1); action {
-	case backoff.ActionRestart:
-	case backoff.ActionRestartAll:
-		then = "ends it, and a rule restarts all containers of the pod"
-	default:
+	if h.Policy.RestartPolicy == backoff.RestartPolicyNever {
 		then = "ends it for good"
+		if len(h.Policy.Rules) > 0 {
+			then = "ends it, and its rules decide by the exit code"
+		}
 	}
 	return fmt.Sprintf("wait: it has about %s from its start before the kubelet %s", short(most), then)
 }

@@ -39,6 +39,10 @@ func TestEventsTellCauses(t *testing.T) {
 	recreated.Status.ContainerStatuses[0].RestartCount, recreated.Status.ContainerStatuses[0].LastTerminationState.Terminated = 1, ended(1, -60)
 	unseen := recreated.DeepCopy()
 	unseen.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137, Reason: lost}
+	ofOther := func(e *corev1.Event) *corev1.Event {
+		e.InvolvedObject.FieldPath = "spec.containers{d}"
+		return e
+	}
 	const cannotOpen = "Liveness probe failed: cat: can't open 'ok'"
 	for _, tt := range []struct {
 		name    string
@@ -86,8 +90,11 @@ func TestEventsTellCauses(t *testing.T) {
 			"its probe failed: Liveness probe failed; unless", ""},
 		{"a postStart hook runs", hooked, []*corev1.Event{event("Started", "Started container c", 1, -400), event("Created", "Created container c", 1, -401)},
 			"container c runs its postStart hook, for 6m40s; the kubelet reports it once the hook has ended\n  to do         see what lifecycle.postStart does; kubectl logs does not show this run before", "volumes"},
-		{"a postStart hook of the run before", recreated, []*corev1.Event{event("Started", "Started container c", 1, -100)}, "is being prepared", "postStart"},
-		{"a postStart hook of a run that was lost", unseen, []*corev1.Event{event("Started", "Started container c", 1, -100)}, "is being prepared", "postStart"},
+		{"a postStart hook that has ended, since another container is next", hooked, []*corev1.Event{
+			ofOther(event("Pulling", "Pulling image", 1, -400)), event("Started", "Started container c", 1, -400),
+		}, "is being prepared", "for 6m40s"},
+		{"a postStart hook of the run before", recreated, []*corev1.Event{event("Started", "Started container c", 1, -100)}, "is being prepared", "postStart hook, for"},
+		{"a postStart hook of a run that was lost", unseen, []*corev1.Event{event("Started", "Started container c", 1, -100)}, "is being prepared", "postStart hook, for"},
 		{"a start without a hook", podIn(always, 0, waiting("ContainerCreating", ""), nil), []*corev1.Event{event("Started", "Started container c", 1, -100)}, "is being prepared", "postStart"},
 		{"a pull by a clock that is ahead", podIn(always, 0, waiting("ContainerCreating", ""), nil), []*corev1.Event{event("Pulling", `Pulling image "i"`, 1, 3)}, "image is being pulled, for 0s", "-3s"},
 		{"what says nothing about the pod", podIn(always, 0, waiting("InvalidImageName", "bad"), nil), []*corev1.Event{

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,8 +105,11 @@ func (v *podView) explainPreparing(c *Container, i int) {
 	sandbox := condition(v.p, corev1.PodReadyToStartContainers)
 	if sandbox != nil && sandbox.Status == corev1.ConditionTrue {
 		what = "its image, or it is about to start"
+		if spec := containerNamed(v.p, c.Name); spec != nil && spec.Lifecycle != nil && spec.Lifecycle.PostStart != nil {
+			what = "its image, or its postStart hook runs"
+		}
 	}
-	if e := latestEvent(ofContainer(v.podEvents, c.Name), "Pulling", "Pulled", "Created", "Started"); e != nil && e.Reason == "Pulling" {
+	if e := latestEvent(ofContainer(v.podEvents, c.Name), startReasons...); e != nil && e.Reason == "Pulling" {
 		what = "its image is being pulled, for " + short(max(v.Now.Sub(eventTime(e)), 0))
 	}
 	c.short = "is being prepared (" + strings.TrimPrefix(what, "its ") + ")"
@@ -133,16 +137,24 @@ func (v *podView) explainPreparing(c *Container, i int) {
 	c.Start = &Start{Why: "it starts once this is done"}
 }
 
+// startReasons are the reasons of the Events about the start of a container.
+var startReasons = []string{"Pulling", "Pulled", "Created", "Started"}
+
 // hookSince returns when a container was started whose postStart hook has not ended yet, or
 // zero. The kubelet reports nothing else of the pod meanwhile, so only an Event tells.
 func (v *podView) hookSince(c *Container) time.Time {
 	spec := containerNamed(v.p, c.Name)
-	e := latestEvent(ofContainer(v.podEvents, c.Name), "Pulling", "Pulled", "Created", "Started")
+	e := latestEvent(ofContainer(v.podEvents, c.Name), startReasons...)
 	if spec == nil || spec.Lifecycle == nil || spec.Lifecycle.PostStart == nil || e == nil || e.Reason != "Started" {
 		return time.Time{}
 	}
 	if last := c.last(); last != nil && (last.Finished.IsZero() || !eventTime(e).After(last.Finished)) {
 		return time.Time{} // it is about the run before
+	}
+	for _, other := range v.podEvents {
+		if containerOf(other) != c.Name && slices.Contains(startReasons, other.Reason) && !eventTime(other).Before(eventTime(e)) {
+			return time.Time{} // the kubelet has gone on to another container, so the hook has ended
+		}
 	}
 	return eventTime(e)
 }

@@ -84,6 +84,10 @@ func TestPods(t *testing.T) {
 		{"a readiness probe that has not begun", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
 			p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{InitialDelaySeconds: 90}
 		}), true, "is not ready yet, because its readiness probe begins 1m30s after its start (initialDelaySeconds), at 12:00:30, in 30s\n  to do         wait"},
+		{"a readiness probe without a delay, by a clock that is late", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
+			p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{}
+			p.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: at(3)}
+		}), true, "readiness probe does not succeed"},
 		{"a readiness probe that has begun", with(podIn(always, 0, running, nil), func(p *corev1.Pod) {
 			p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{InitialDelaySeconds: 60}
 		}), true, "readiness probe does not succeed"},
@@ -93,11 +97,10 @@ func TestPods(t *testing.T) {
 		{"a startup probe whose failure ends the pod", with(podIn(corev1.RestartPolicyNever, 0, running, nil), func(p *corev1.Pod) {
 			p.Status.ContainerStatuses[0].Started, p.Spec.Containers[0].StartupProbe = &no, &corev1.Probe{}
 		}), true, "wait: it has about 30s from its start before the kubelet ends it for good\n"},
-		{"a startup probe whose failure restarts all", with(podIn(corev1.RestartPolicyNever, 0, running, nil), func(p *corev1.Pod) {
+		{"a startup probe beside rules", with(podIn(corev1.RestartPolicyNever, 0, running, nil), func(p *corev1.Pod) {
 			p.Status.ContainerStatuses[0].Started, p.Spec.Containers[0].StartupProbe = &no, &corev1.Probe{}
 			restartsAllOn42(p)
-			p.Spec.Containers[0].RestartPolicyRules[0].ExitCodes.Values = []int32{137}
-		}), true, "before the kubelet ends it, and a rule restarts all containers of the pod\n"},
+		}), true, "before the kubelet ends it, and its rules decide by the exit code\n"},
 		{"no probe", podIn(always, 0, running, nil), false, "nothing is wrong"},
 		{"the log of this run", with(podIn(always, 1, running, ended(1, -86400)), func(p *corev1.Pod) {
 			p.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: at(-80000)}

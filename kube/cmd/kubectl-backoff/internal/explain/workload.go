@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -129,7 +130,7 @@ func (x *Explainer) Workload(o Owner, pods []Pod, jobs []Job) Workload {
 }
 
 // lacking returns how many of the pods that a workload wants do not exist. Pods that have
-// ended do not count, and those that terminate do, since nothing refuses their successors.
+// ended do not count. A terminating pod does, because nothing has refused its successor.
 func lacking(o *Owner, pods []Pod) int {
 	n := int(o.Wanted)
 	for i := range pods {
@@ -147,11 +148,15 @@ func (x *Explainer) refused(o *Owner, pods []Pod) *corev1.Event {
 		return nil
 	}
 	e := latestEvent(o.Events, "FailedCreate")
-	if e == nil || x.Now.Sub(eventTime(e)) > eventsLast {
+	if e == nil || x.Now.Sub(eventTime(e)) > longestRetry {
 		return nil
 	}
 	return e
 }
+
+// longestRetry exceeds the time after which a controller tries again to create a pod, which
+// client-go limits to 1000 s. Without a later Event, the try has succeeded.
+const longestRetry = 20 * time.Minute
 
 // AddCondition adds a condition of the object if it says that something is wrong.
 func (o *Owner) AddCondition(c Condition) {

@@ -55,7 +55,7 @@ func TestWorkloadsWhosePodsAreRefused(t *testing.T) {
 		{"all refused", nil, refused(-600), "", nil, true, "it has no pod, and wants 3; creating one failed at 11:50:00 (10m ago): create Pod web-1", remedy},
 		{"said by a condition", some, refused(-600), "", []Condition{condition}, true, "1 of 3 pods run without trouble; ReplicaFailure is True", remedy},
 		{"starting in order", some, nil, "", nil, false, "1 of 3 pods run without trouble", ""},
-		{"refused long ago", some, refused(-3601), "", nil, false, "1 of 3 pods run without trouble", ""},
+		{"refused long ago", some, refused(-1201), "", nil, false, "1 of 3 pods run without trouble", ""},
 		{"all there by now", []Pod{some[0], some[0], some[0]}, refused(-600), "", nil, false, "3 of 3 pods run without trouble", ""},
 		{"pods not in the files", some, refused(-600), "not in the files", nil, false, "1 of 3 pods run without trouble; 2 pods not in the files", ""},
 	} {
