@@ -184,7 +184,7 @@ func (v *podView) explainRunning(c *Container, h *convert.History, events []*cor
 		c.short, c.Trouble = sentence(": ", "is not ready, because its startup probe has not succeeded yet", probeFailure(events, "startup", c.Since)), true
 		c.Why = "it runs and " + c.short
 		c.Advice = startupAdvice(h)
-	case v.Now.Before(readiness):
+	case !v.Undated && v.Now.Before(readiness):
 		c.short, c.Trouble = fmt.Sprintf("is not ready yet, because its readiness probe begins %s after its start (initialDelaySeconds), at %s", short(readiness.Sub(c.Since)), until(readiness, v.Now)), true
 		c.Why = "it runs and " + c.short
 		c.Advice = "wait, or lower readinessProbe.initialDelaySeconds if it is ready sooner"

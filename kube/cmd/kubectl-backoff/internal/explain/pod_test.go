@@ -238,6 +238,19 @@ func TestLatenessNeedsTime(t *testing.T) {
 	}
 }
 
+// Files may be from much later than their latest time, when the probe had begun.
+func TestProbeInFilesMayHaveBegun(t *testing.T) {
+	p := podIn(corev1.RestartPolicyAlways, 0, running, nil)
+	p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{InitialDelaySeconds: 90}
+	for undated, want := range map[bool]string{false: "its readiness probe begins 1m30s after its start", true: "its readiness probe does not succeed"} {
+		o := noon
+		o.Undated = undated
+		if x := New(Objects{}, o).Pod(p); !strings.Contains(x.Summary, want) {
+			t.Errorf("%q, want %q", x.Summary, want)
+		}
+	}
+}
+
 // A kubelet acknowledges a pod within seconds. One that has not is reported, with what is
 // known about its node.
 func TestUnacknowledgedPods(t *testing.T) {
