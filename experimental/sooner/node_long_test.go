@@ -30,8 +30,8 @@ import (
 // annotation does, and the annotation restart-now. Times fail the test only if a container
 // starts before the kubelet's own delay though its exit is the kubelet's.
 func TestExemptExitsRestartSooner(t *testing.T) {
+	folder := t.TempDir() // before the node, whose pods write to it until it ends
 	env, client := startNode(t)
-	folder := t.TempDir()
 	seen := observe(t, env.Node().CRISocket())
 	sooner := startProgram(t, withCluster(env, noLimits...)...)
 	const pods = 4
@@ -159,8 +159,8 @@ func twins(t *testing.T, client kubernetes.Interface, folder string, with []stri
 // TestKillsLeaveNoPodBehind kills sooner 20 times, the kubelet 5 times and containerd 3
 // times while pods crash.
 func TestKillsLeaveNoPodBehind(t *testing.T) {
+	folder := t.TempDir() // before the node, whose pods write to it until it ends
 	env, client := startNode(t)
-	folder := t.TempDir()
 	names := []string{"exempt-0", "exempt-1", "exempt-2", "mixed"}
 	for _, name := range names {
 		script := "exit 42"
@@ -263,8 +263,8 @@ func removedOnce(t *testing.T, logs string) {
 // TestKilledContainersRestartSooner has containers that the kernel ends for lack of
 // memory, or that the kubelet kills for a failed probe.
 func TestKilledContainersRestartSooner(t *testing.T) {
+	folder := t.TempDir() // before the node, whose pods write to it until it ends
 	env, client := startNode(t)
-	folder := t.TempDir()
 	seen := observe(t, env.Node().CRISocket())
 	startProgram(t, withCluster(env)...)
 	const rules = `{"restartPolicyRules": [{"action": "Restart", "exitCodes": {"operator": "In", "values": [137]},
@@ -314,8 +314,8 @@ func TestCost(t *testing.T) {
 	if !*cost {
 		t.Skip("runs with -cost")
 	}
+	folder := t.TempDir() // before the node, whose pods write to it until it ends
 	env, client := startNode(t)
-	folder := t.TempDir()
 	sooner := startBinary(t, build(t), withCluster(env, noLimits...)...)
 	for i := range 110 {
 		p := crasher(folder, fmt.Sprint("sleeps-", i), "exec sleep 100000")
@@ -388,8 +388,8 @@ func build(t *testing.T) (path string) {
 // whose annotations are as large as the API server allows and wrong in 87,000 places, pods that
 // exit at once and ask for no delay, and a neighbour in another namespace.
 func TestGreedyPodsHarmNoNeighbour(t *testing.T) {
+	folder := t.TempDir() // before the node, whose pods write to it until it ends
 	env, client := startNode(t)
-	folder := t.TempDir()
 	seen := observe(t, env.Node().CRISocket())
 	sooner := startBinary(t, build(t), withCluster(env)...)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "neighbours"}}
@@ -459,8 +459,8 @@ func TestGreedyPodsHarmNoNeighbour(t *testing.T) {
 
 // TestStaticPodsRestartSooner runs a kubelet without an API server.
 func TestStaticPodsRestartSooner(t *testing.T) {
+	folder := t.TempDir() // before the node, whose pods write to it until it ends
 	node := testenv.StartNodeForTest(t, testenv.Options{Version: *release, FeatureGates: gates()})
-	folder := t.TempDir()
 	seen := observe(t, node.CRISocket())
 	p := crasher(folder, "exempt", "exit 42")
 	p.Annotations[annotationRules] = exempt
