@@ -120,8 +120,8 @@ func TestPruneOfAnotherFolder(t *testing.T) {
 	}
 }
 
-// asNobody calls f without the right to read or write the files of this user, even if
-// that is root.
+// asNobody calls f without the right to read or write the files of this user, even
+// for root.
 func asNobody(t *testing.T, f func()) {
 	t.Helper()
 	if os.Getuid() != 0 {

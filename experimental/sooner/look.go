@@ -139,7 +139,7 @@ func (a *agent) look(ctx context.Context, l *look) (decide.Plan, error) {
 		})
 		name := b.Labels[labelPodNamespace] + "/" + b.Labels[labelPodName]
 		p := l.static[name]
-		before := p // a sandbox that is new may be of the manifest that was there before
+		before := p // a new sandbox may be of the earlier manifest
 		if a.last != nil {
 			before = cmp.Or(a.last.static[name], p)
 		}

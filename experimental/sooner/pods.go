@@ -135,8 +135,8 @@ func bounded(text string) string {
 	return text
 }
 
-// digest returns a value of the annotation restart-now, or another text for it that is as short
-// as a hash. Only changes matter.
+// digest returns a value of the annotation restart-now, or a hash of a long one. Only changes
+// matter.
 func digest(now string) string {
 	if len(now) <= 2*sha256.Size {
 		return now
@@ -145,8 +145,8 @@ func digest(now string) string {
 }
 
 // newPod returns a pod with the rules of its annotation or, without one, those of all
-// pods. If the annotation is that of old, it is not parsed again. old may be nil. Of a pod
-// that is over, only the names are read.
+// pods. If the annotation is that of old, it is not parsed again. old may be nil. Of an
+// ended pod, only the names are read.
 func newPod(p *corev1.Pod, all *restartrules.Rules, old *pod) *pod {
 	n := &pod{
 		name: p.Name,

@@ -281,8 +281,8 @@ func restarts(c Container, code int32) bool {
 	return action == backoff.ActionRestart
 }
 
-// status writes the exits to the API server. A record that is gone before its exit was
-// seen makes the kubelet report an invented exit.
+// status writes the exits to the API server. A record removed before its exit was seen
+// makes the kubelet report an invented exit.
 func (w *world) status(p *simPod) {
 	for _, c := range p.Containers {
 		r := newestOf(p.cache, c.Name)
