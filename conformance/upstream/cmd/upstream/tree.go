@@ -202,9 +202,8 @@ func (t *tree) modFile(pkg string) (string, error) {
 	return path, nil
 }
 
-// build compiles the tests of a suite with the flags of kube/testenv's kube-apiserver,
-// so that common packages are compiled only once. It omits vet, which takes a quarter
-// of an hour for Kubernetes.
+// build compiles the tests of a suite, without vet, which takes a quarter of an hour for
+// Kubernetes.
 func (t *tree) build(ctx context.Context, s suite) (binary string, err error) {
 	mod, err := t.modFile(s.pkg)
 	if err != nil {
