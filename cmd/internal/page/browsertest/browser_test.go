@@ -82,14 +82,29 @@ func withPage(test func() int) (code int, err error) {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err == nil {
 		address = strings.TrimSpace(line)
-		code, err = withBrowser(filepath.Join(folder, "profile"), test)
+		code, err = withBrowser(test)
 		err = errors.Join(err, server.Process.Signal(syscall.SIGINT))
 	}
 	return code, errors.Join(err, server.Wait())
 }
 
-// withBrowser starts the browser, and runs the tests. Root cannot have a sandbox.
-func withBrowser(profile string, test func() int) (code int, err error) {
+// withBrowser starts the browser, and runs the tests. Chromium sometimes crashes while it
+// starts, before it has seen the page; it is then started again, and the output says so.
+func withBrowser(test func() int) (code int, err error) {
+	for attempt := range 3 {
+		stop, err := startBrowser(filepath.Join(folder, fmt.Sprint("profile", attempt)))
+		if err == nil {
+			defer stop()
+			return test(), nil
+		}
+		stop()
+		fmt.Printf("start %d of the browser failed: %v\n", attempt+1, err)
+	}
+	return 0, errors.New("the browser does not start")
+}
+
+// startBrowser starts the browser with an empty profile. Root cannot have a sandbox.
+func startBrowser(profile string) (stop func(), err error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(chromium),
 		chromedp.Flag("no-sandbox", os.Geteuid() == 0),
@@ -98,14 +113,10 @@ func withBrowser(profile string, test func() int) (code int, err error) {
 		chromedp.UserDataDir(profile),
 		chromedp.WSURLReadTimeout(patience),
 	)
-	allocated, cancel := chromedp.NewExecAllocator(context.Background(), options...)
-	defer cancel()
+	allocated, stopAll := chromedp.NewExecAllocator(context.Background(), options...)
+	var cancel func()
 	browser, cancel = chromedp.NewContext(allocated)
-	defer cancel()
-	if err := chromedp.Do(browser); err != nil {
-		return 0, err
-	}
-	return test(), nil
+	return func() { cancel(); stopAll() }, chromedp.Do(browser)
 }
 
 // tab is a page in a browser of its own.
