@@ -85,7 +85,7 @@ func (s source) program(name, took string) recipe {
 					return err
 				}
 			}
-			// Without flags that change what is compiled: go vet and go test have compiled much of it already.
+			// With -trimpath or without cgo, no package would be found that go vet or go test has compiled.
 			env := []string{"GOWORK=off", "GOFLAGS=-buildvcs=false", "GOOS=" + runtime.GOOS, "GOARCH=" + runtime.GOARCH}
 			args := append([]string{"build", "-o", name}, s.flags...)
 			return run(ctx, dir, env, "go", append(args, s.module+"/cmd/"+name)...)

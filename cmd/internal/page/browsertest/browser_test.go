@@ -89,18 +89,19 @@ func withPage(test func() int) (code int, err error) {
 }
 
 // withBrowser starts the browser, and runs the tests. Chromium sometimes crashes while it
-// starts, before it has seen the page; it is then started again, and the output says so.
+// starts, before it has seen the page. It is then started again, at most twice, and the
+// output says so.
 func withBrowser(test func() int) (code int, err error) {
-	for attempt := range 3 {
-		stop, err := startBrowser(filepath.Join(folder, fmt.Sprint("profile", attempt)))
-		if err == nil {
+	for start := range 3 {
+		var stop func()
+		if stop, err = startBrowser(filepath.Join(folder, fmt.Sprint("profile", start))); err == nil {
 			defer stop()
 			return test(), nil
 		}
 		stop()
-		fmt.Printf("start %d of the browser failed: %v\n", attempt+1, err)
+		fmt.Printf("start %d of the browser failed: %v\n", start+1, err)
 	}
-	return 0, errors.New("the browser does not start")
+	return 0, err
 }
 
 // startBrowser starts the browser with an empty profile. Root cannot have a sandbox.

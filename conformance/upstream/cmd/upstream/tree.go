@@ -203,7 +203,8 @@ func (t *tree) modFile(pkg string) (string, error) {
 }
 
 // build compiles the tests of a suite, without vet, which takes a quarter of an hour for
-// Kubernetes.
+// Kubernetes. With -trimpath, what it compiles is found by the next run, whose tree is in
+// another folder.
 func (t *tree) build(ctx context.Context, s suite) (binary string, err error) {
 	mod, err := t.modFile(s.pkg)
 	if err != nil {
