@@ -6,7 +6,7 @@
 //	processes 'sleep 1; exit 3' 'sleep 2'
 //
 // A command that fails runs again after a delay that grows. One that succeeds is finished.
-// What a command leaves running gets SIGKILL five seconds after the command's end. At the
+// Processes that a command leaves behind get SIGKILL five seconds after its end. At the
 // end of this program, commands that still run get SIGTERM, and SIGKILL five seconds later,
 // with all that they have started. If this program is killed itself, they run on. Use
 // examples/supervisor to find them again.
@@ -55,7 +55,7 @@ func main() {
 	}
 }
 
-// run runs a command and what it starts to their end. The supervisor finds the exit code in
+// run runs a command, and all that it starts, to the end. The supervisor finds the exit code in
 // the error.
 func run(ctx context.Context, line string, grace time.Duration) error {
 	cmd := exec.CommandContext(ctx, "sh", "-c", line)

@@ -85,7 +85,7 @@ func (s source) program(name, took string) recipe {
 					return err
 				}
 			}
-			// With -trimpath or without cgo, no package would be found that go vet or go test has compiled.
+			// With -trimpath or without cgo, packages that go vet or go test has compiled would be compiled again.
 			env := []string{"GOWORK=off", "GOFLAGS=-buildvcs=false", "GOOS=" + runtime.GOOS, "GOARCH=" + runtime.GOARCH}
 			args := append([]string{"build", "-o", name}, s.flags...)
 			return run(ctx, dir, env, "go", append(args, s.module+"/cmd/"+name)...)
