@@ -38,7 +38,7 @@ import (
 // An event, such as a changed pod, brings an item back while its delay is still running.
 // If that attempt fails too, the failure does not count, and the item waits for the rest
 // of its delay. With client-go's limiters every event lengthens the delay, so that eighteen
-// events within a second make a delay of ten minutes (kubernetes#112325,
+// events within a second make a delay of eleven minutes (kubernetes#112325,
 // kubernetes#132805). LimiterOptions.CountAll counts as client-go does.
 //
 // The Restarter or Tracker holds the history of failures, which can be shown, stored
