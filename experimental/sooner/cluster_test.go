@@ -368,8 +368,8 @@ func TestDryRunSharesTheLimits(t *testing.T) {
 		}
 
 		// The next exit is another one.
-		h.crash("p", "p1", 42, func(p *corev1.Pod) { p.Annotations[annotationRules] = secondAfter42 })
 		h.runtime.with(func() { delete(h.runtime.records, "p0") })
+		h.crash("p", "p1", 42, func(p *corev1.Pod) { p.Annotations[annotationRules] = secondAfter42 })
 		h.after(time.Minute)
 		want := []string{"ns/p" + line + "start it in 1s", "ns/p" + line + "start it now"}
 		if got := h.said.with("ns/p "); len(got) != 4 || !slices.Equal(got[2:], want) {
