@@ -128,7 +128,7 @@ func TestPodRemovedBetweenListAndInspectionIsRemoved(t *testing.T) {
 		w.relist()
 		w.shows("a:running")
 		l.pod = func(string) (pleg.Pod[string], *plegtest.Status, error) {
-			time.Sleep(instant) // until the reader has the sync that came before: it would stand for what follows
+			time.Sleep(instant) // so that the reader takes the list's sync first: while pending, it replaces what follows
 			return pod("p"), nil, fmt.Errorf("pod p: %w", pleg.ErrNotFound)
 		}
 		w.gen.RequestRelist("p")

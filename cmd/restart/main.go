@@ -46,6 +46,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	switch {
 	case err == nil:
 	case errors.As(err, &exit):
+		if exit.err == nil && exit.code == exitFailed && out.err != nil {
+			break // what the verb has said was not written
+		}
 		if exit.err != nil {
 			fmt.Fprintf(stderr, "%s: %v\n", verb.CommandPath(), exit.err)
 		}
