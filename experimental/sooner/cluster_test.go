@@ -367,7 +367,7 @@ func TestDryRunSharesTheLimits(t *testing.T) {
 			t.Errorf("%v exits are held, want 2", n)
 		}
 
-		// The next exit is another one.
+		// The next exit is another one. The old record goes before the new pod wakes the agent.
 		h.runtime.with(func() { delete(h.runtime.records, "p0") })
 		h.crash("p", "p1", 42, func(p *corev1.Pod) { p.Annotations[annotationRules] = secondAfter42 })
 		h.after(time.Minute)

@@ -103,6 +103,9 @@ func TestContainerdAndWatchesAreKilledAndEveryExitIsToldOnce(t *testing.T) {
 	if exits[pleg.ExitShown]+exits[pleg.ExitToldByEvent]+exits[pleg.ExitInferred] != len(rounds)*containers {
 		t.Errorf("exits by source: %v", exits)
 	}
+	if running(socket) == 0 {
+		t.Error("no process of containerd is found while it runs")
+	}
 	if err := runtime.Stop(); err != nil {
 		t.Error(err)
 	}
