@@ -25,7 +25,7 @@ import (
 const (
 	exitFailed    = 1 // the thing itself failed: a manifest, a Job, a runtime
 	exitUsage     = 2 // a flag, an argument or a file of settings is wrong
-	exitUnwritten = 3 // output could not be written
+	exitUnwritten = 3 // the output or the state could not be written
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -53,6 +53,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			fmt.Fprintf(stderr, "%s: %v\n", verb.CommandPath(), exit.err)
 		}
 		return exit.code
+	case out.err != nil && errors.Is(err, out.err): // of cobra, which prints the version and completions
 	case !started:
 		if found, rest, unknown := root.Find(args); unknown != nil && found == root {
 			i := slices.IndexFunc(rest, func(word string) bool { return !strings.HasPrefix(word, "-") })
@@ -83,7 +84,7 @@ Try first, with any Job, CronJob, Pod or Deployment:
 		Annotations: map[string]string{exitCodes: `  0  fine
   1  the thing itself failed, such as a manifest or a Job
   2  a flag, an argument or a file that says what to do is wrong
-  3  output could not be written
+  3  the output or the state could not be written
 restart retry passes on those of its command.`},
 		Version:       version(),
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -135,8 +136,7 @@ func flagError(c *cobra.Command, err error) error {
 	return err
 }
 
-// exitError ends the program with a code other than exitFailed. Without an error, nothing is
-// printed, since the verb has said everything.
+// exitError ends the program with its code. Without an error, the verb has said everything.
 type exitError struct {
 	code int
 	err  error

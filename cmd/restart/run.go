@@ -85,7 +85,7 @@ with it; on other systems it may stay, as other processes may anywhere.`,
 		Annotations: map[string]string{exitCodes: `      0  all commands have ended with 0, or the time of --for is over
       1  a command was given up or has ended otherwise
       2  used wrongly; nothing was started
-      3  output could not be written
+      3  the output or the state could not be written
   128+n  signal n has ended run`},
 		Example: `  restart run -- ./server --port 8080
   restart run --preset kubelet-reduced --restart-policy OnFailure -- sh flaky.sh

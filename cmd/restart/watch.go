@@ -43,9 +43,9 @@ standard output, and troubles with the runtime to standard error. SIGINT and
 SIGTERM end watch; a second signal ends it at once.`,
 		SuggestFor: []string{"events", "criwatch", "cri"},
 		Annotations: map[string]string{exitCodes: `  0  ended by a signal or --for
-  1  no runtime answers at the start, or the state cannot be saved
+  1  no runtime answers at the start
   2  a flag or the state is wrong
-  3  the output could not be written`},
+  3  the output or the state could not be written`},
 		Example: `  restart watch
   restart watch --endpoint unix:///run/crio/crio.sock --for 1h
   restart watch -o json --state watch.state >> events.jsonl`,
@@ -100,6 +100,8 @@ func runWatch(c *cobra.Command, o criwatch.Options) error {
 		return nil // the program's output keeps the error
 	case errors.Is(err, criwatch.ErrState):
 		return usageError("--state: %w", err)
+	case errors.Is(err, criwatch.ErrUnsaved):
+		return &exitError{code: exitUnwritten, err: err}
 	}
 	return err
 }

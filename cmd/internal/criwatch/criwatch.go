@@ -33,8 +33,9 @@ type Options struct {
 
 // Errors of Watch, which it wraps. Any other means that the runtime did not answer.
 var (
-	ErrOutput = errors.New("cannot write the output")
-	ErrState  = errors.New("cannot use the state") // damaged, of another runtime, locked by another Watch, or not writable
+	ErrOutput  = errors.New("cannot write the output")
+	ErrState   = errors.New("cannot use the state") // damaged, of another runtime, or locked by another Watch
+	ErrUnsaved = errors.New("cannot save the state")
 )
 
 // Watch connects to the runtime and prints until ctx ends. Standard output gets events,

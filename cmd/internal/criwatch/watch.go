@@ -153,7 +153,7 @@ func (w *watch) commit() error {
 // saved saves a state, with mu locked.
 func (w *watch) saved(s state) error {
 	if err := w.save(s); err != nil {
-		w.fail = fmt.Errorf("%w: %w", ErrState, err)
+		w.fail = fmt.Errorf("%w: %w", ErrUnsaved, err)
 	}
 	return w.fail
 }
