@@ -188,6 +188,10 @@ func TestJudge(t *testing.T) {
 			[]string{`error line 3: metadata.generateName: is "A-", must be lower case letters, digits, hyphens and dots, with a letter or digit at both ends and beside each dot`}},
 		{"an Indexed CronJob", with(cronJob, "JOB", "completionMode: Indexed"), []string{"error line 7: spec.jobTemplate.spec.completions: required: completionMode Indexed needs it in a CronJob"}},
 		{"an Indexed Job", with(job, "SPEC", "completionMode: Indexed"), nil},
+		{"images of a pod with spaces", strings.Replace(with(pod, "POD", "initContainers: [{name: i, image: ' x'}]"), "image: x\n", "image: 'x '\n", 1), []string{
+			`error line 5: spec.initContainers[0].image: is " x", must not begin or end with a space`,
+			`error line 8: spec.containers[0].image: is "x ", must not begin or end with a space`}},
+		{"an image of a template with a space", strings.Replace(with(deployment, "", ""), "image: x}", "image: ' x'}", 1), nil},
 		{"an image that is pulled", with(pod, "CONTAINER", "imagePullPolicy: Often"), []string{`error line 8: spec.containers[0].imagePullPolicy: is "Often", must be Always, IfNotPresent or Never`}},
 		{"an owner and an account", strings.Replace(with(pod, "POD", "serviceAccountName: $ACCOUNT"), "name: a", "name: a, ownerReferences: [{apiVersion: v1, kind: Node, name: b}]", 1), []string{
 			"error line 3: metadata.ownerReferences[0].uid: required: an owner needs it",

@@ -22,11 +22,8 @@ import (
 func (j *judge) pod(p *corev1.Pod) {
 	j.metadata(&p.ObjectMeta, false)
 	j.podSpec("spec.", &p.Spec)
-	for i := range p.Spec.Containers {
-		if image := p.Spec.Containers[i].Image; image != strings.TrimSpace(image) {
-			j.add(field.Invalid, fmt.Sprintf("spec.containers[%d].image", i), image, "must not begin or end with a space")
-		}
-	}
+	j.images("spec.containers", p.Spec.Containers)
+	j.images("spec.initContainers", p.Spec.InitContainers)
 	switch p.Spec.RestartPolicy {
 	case "", corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever:
 	default:
@@ -36,6 +33,15 @@ func (j *judge) pod(p *corev1.Pod) {
 		j.add(field.Invalid, "spec.ephemeralContainers", nil, "must be absent from a new pod: kubectl debug adds them")
 	}
 	j.podVersion("", &p.Spec)
+}
+
+// images checks the images of a pod's containers. Those of templates may have spaces.
+func (j *judge) images(at string, containers []corev1.Container) {
+	for i := range containers {
+		if image := containers[i].Image; image != strings.TrimSpace(image) {
+			j.add(field.Invalid, fmt.Sprintf("%s[%d].image", at, i), image, "must not begin or end with a space")
+		}
+	}
 }
 
 // template checks a template of pods at a path that ends with a dot, but for the
