@@ -114,10 +114,10 @@ func keepRunning(s *runSettings, stdout, stderr io.Writer) error {
 		return &exitError{code: exitUnwritten}
 	case err != nil:
 		return &exitError{code: exitUnwritten, err: fmt.Errorf("cannot write the output: %w", err)}
+	case k.store != nil && k.store.unsaved: // as a note has said
+		return &exitError{code: exitUnwritten}
 	case code != 0:
 		return &exitError{code: code}
-	case k.store != nil && k.store.unsaved:
-		return &exitError{code: exitUnwritten}
 	}
 	return nil
 }

@@ -35,7 +35,8 @@ func (j *judge) pod(p *corev1.Pod) {
 	j.podVersion("", &p.Spec)
 }
 
-// images checks the images of a pod's containers. Those of templates may have spaces.
+// images refuses spaces around the images of a pod's containers. In a template the API server
+// accepts them.
 func (j *judge) images(at string, containers []corev1.Container) {
 	for i := range containers {
 		if image := containers[i].Image; image != strings.TrimSpace(image) {

@@ -34,7 +34,7 @@ type Options struct {
 // Errors of Watch, which it wraps. Any other means that the runtime did not answer.
 var (
 	ErrOutput  = errors.New("cannot write the output")
-	ErrState   = errors.New("cannot use the state") // damaged, of another runtime, or locked by another Watch
+	ErrState   = errors.New("cannot use the state") // damaged, unreadable, of another runtime, or cannot be locked
 	ErrUnsaved = errors.New("cannot save the state")
 )
 
